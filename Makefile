@@ -1,0 +1,30 @@
+# `make demo` and `make test` do all the set-up themselves; nothing else is ever needed by hand.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Two threads fighting over one busy core are ten times slower than one: one thread a process.
+export OMP_NUM_THREADS ?= 1
+export MKL_NUM_THREADS ?= 1
+
+.PHONY: setup demo test lint wheel-check bench-speed bench-mgc clean
+
+setup: $(VENV)/.installed
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch $@
+
+demo: setup
+	$(BIN)/annotmix demo
+
+test: setup
+	$(BIN)/python -m pytest -n 2
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) dist build annotmix-demo .mypy_cache .pytest_cache .ruff_cache

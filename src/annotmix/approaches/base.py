@@ -1,0 +1,117 @@
+"""What every approach is: a module with a loss, and what it says about annotators."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from annotmix.annotations import Annotations
+from annotmix.losses import annotator_log_proba
+from annotmix.networks import Classifier
+
+#: How an approach defines p_perf, the chance that an annotator's label is right (see docs/approaches.md).
+PerfDefinition = Literal["diagonal", "agreement", "reliability"]
+
+
+class Batch(NamedTuple):
+    """B instances with all their P labels.
+
+    Parameters
+    ----------
+    x : tensor, shape (B, ...)
+        The instances.
+    item : tensor of int, shape (P,)
+        Row of `x` that a label belongs to, ascending.
+    annotator, label : tensor of int, shape (P,)
+    """
+
+    x: Tensor
+    item: Tensor
+    annotator: Tensor
+    label: Tensor
+
+
+class Approach(nn.Module):
+    """A classification model, usually an annotator model beside it, and a loss for both.
+
+    A subclass names itself, takes its hyper-parameters as keyword-only arguments of `__init__` (they become
+    the parameters of its estimator), builds its annotator model there, and writes `loss`. Everything in
+    `classifier` is the classification model; every other parameter belongs to the annotator model.
+
+    An approach with an annotator model also sets `perf` and writes `log_confusion`; the rest of what can be
+    asked about annotators follows from it, and is overridden where the approach defines it otherwise.
+
+    Parameters
+    ----------
+    classifier : Classifier
+    n_annotators : int
+    """
+
+    #: Name in the registry, as in the paper.
+    name: ClassVar[str]
+    #: Definition of p_perf; None where there is no annotator model.
+    perf: ClassVar[PerfDefinition | None] = None
+    #: Names of parameters that are not trained, on purpose.
+    frozen: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, classifier: Classifier, n_annotators: int):
+        super().__init__()
+        self.classifier = classifier
+        self.n_annotators = n_annotators
+
+    @classmethod
+    def hyper_parameters(cls) -> dict[str, inspect.Parameter]:
+        """The keyword-only arguments of `__init__`."""
+        parameters = inspect.signature(cls.__init__).parameters.values()
+        return {p.name: p for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+    @classmethod
+    def prepare(cls, annotations: Annotations, rng: np.random.Generator) -> Annotations:
+        """What is trained on; two-stage approaches replace the labels of each item by one of their own."""
+        return annotations
+
+    def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
+        """The loss of a batch, shape ()."""
+        raise NotImplementedError
+
+    def forward(self, batch: Batch, rng: np.random.Generator) -> Tensor:
+        """The loss of a batch: `forward`, so that wrappers around the module see the training step."""
+        return self.loss(batch, rng)
+
+    def log_confusion(self, h: Tensor, annotator: Tensor) -> Tensor:
+        """log P(label k | instance, annotator, true class c), shape (n, C, C), indexed [c, k].
+
+        Parameters
+        ----------
+        h : tensor, shape (n, H)
+            Features of the instances.
+        annotator : tensor of int, shape (n,)
+        """
+        raise NotImplementedError
+
+    def annotator_log_proba(self, h: Tensor, annotator: Tensor) -> Tensor:
+        """log p_annot, shape (n, C): what label the annotator will give."""
+        return annotator_log_proba(self.classifier.log_proba(h), self.log_confusion(h, annotator))
+
+    def annotator_perf(self, h: Tensor, annotator: Tensor) -> Tensor:
+        """p_perf, shape (n,): the chance that the annotator's label is right."""
+        if self.perf == "agreement":
+            return (self.classifier.log_proba(h) + self.annotator_log_proba(h, annotator)).exp().sum(dim=-1)
+        diagonal = torch.diagonal(self.log_confusion(h, annotator), dim1=-2, dim2=-1)
+        return (self.classifier.log_proba(h) + diagonal).exp().sum(dim=-1)
+
+    def after_step(self) -> None:
+        """Called after every step of the optimiser, for constraints on parameters."""
+
+    def parameter_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
+        """The two models as groups for the optimiser; weight decay is for the classification model only."""
+        groups: dict[bool, list[nn.Parameter]] = {True: [], False: []}
+        for name, parameter in self.named_parameters():
+            if parameter.requires_grad:
+                groups[name.startswith("classifier.")].append(parameter)
+        decay = {True: weight_decay, False: 0.0}
+        return [{"params": p, "lr": lr, "weight_decay": decay[k]} for k, p in groups.items() if p]

@@ -1,0 +1,24 @@
+"""mv-base: the lower baseline, cross-entropy on the majority vote, ties broken at random."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from annotmix.aggregation import aggregated, majority_vote
+from annotmix.annotations import Annotations
+from annotmix.approaches.two_stage import TwoStage
+from annotmix.networks import Classifier
+
+
+class MvBase(TwoStage):
+    """Trains on the majority vote of the annotators."""
+
+    name = "mv-base"
+
+    def __init__(self, classifier: Classifier, n_annotators: int):
+        super().__init__(classifier, n_annotators)
+
+    @classmethod
+    def prepare(cls, annotations: Annotations, rng: np.random.Generator) -> Annotations:
+        """One label an item: the one most annotators gave."""
+        return aggregated(annotations, majority_vote(annotations, random_state=rng))

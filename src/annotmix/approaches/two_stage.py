@@ -1,0 +1,46 @@
+"""Two stages: the labels of each item become one, then a classifier is trained on that one.
+
+    loss = −(1/B) Σ_n log p_ŷn(x_n), or with vanilla mixup (Zhang et al., ICLR 2018), λ ~ Beta(α, α) per instance,
+    x̃ = λ x_n + (1−λ) x_n̂,  loss = −(1/B) Σ_n [λ log p_ŷn(x̃) + (1−λ) log p_ŷn̂(x̃)]
+
+There is no annotator model.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from annotmix import mixup
+from annotmix.approaches.base import Approach, Batch
+from annotmix.networks import Classifier
+
+
+class TwoStage(Approach):
+    """Cross-entropy on one label an item; subclasses say in `prepare` which label.
+
+    Parameters
+    ----------
+    alpha : float
+        λ ~ Beta(alpha, alpha) of vanilla mixup; 0 switches mixing off.
+    """
+
+    def __init__(self, classifier: Classifier, n_annotators: int, *, alpha: float = 0.0):
+        super().__init__(classifier, n_annotators)
+        if not alpha >= 0:
+            raise ValueError(f"alpha must be 0 (no mixing) or positive, found {alpha}.")
+        self.alpha = alpha
+
+    def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
+        """Mean cross-entropy, with mixup where alpha is positive."""
+        x, label = batch.x[batch.item], batch.label
+        if self.alpha == 0:
+            return F.nll_loss(self.classifier.log_proba(self.classifier.features(x)), label)
+        partner = torch.from_numpy(mixup.pair_across(len(label), rng)).to(label.device)
+        lam = mixup.coefficients(len(label), self.alpha, rng).to(label.device)
+        log_p = self.classifier.log_proba(self.classifier.features(mixup.mix(x, partner, lam)))
+        own = F.nll_loss(log_p, label, reduction="none")
+        other = F.nll_loss(log_p, label[partner], reduction="none")
+        return (lam * own + (1 - lam) * other).mean()

@@ -1,0 +1,242 @@
+"""The one training loop.
+
+Every epoch's randomness (order, mixing, dropout) follows from the seed and the number of the epoch alone.
+So a checkpoint holds weights, optimiser and history, no random state, and a run that was killed and resumed
+ends with the same bits as one that was not.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor
+
+from annotmix.annotations import Annotations
+from annotmix.approaches.base import Approach, Batch
+from annotmix.inference import EvaluationSet, Features, scores
+from annotmix.persistence import ModelFileError, load_tensors, save_tensors
+from annotmix.progress import Progress
+
+State = dict[str, Tensor]
+#: The monitored set whose clf-acc selects the best epoch.
+VALIDATION = "valid"
+#: Streams of randomness that follow from one seed.
+INITIALISATION, EPOCH, REFERENCE = 1, 2, 3
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train; the defaults are the paper's for tabular data."""
+
+    max_epochs: int = 50
+    batch_size: int = 64
+    lr: float = 1e-2
+    weight_decay: float = 0.0
+    seed: int = 0
+    precision: Any = "32-true"
+    checkpoint: Path | None = None
+    checkpoint_every: int = 10
+    progress: bool = True
+
+
+@dataclass
+class Training:
+    """Where a run stands: what was done, and the weights of the best epoch so far."""
+
+    epoch: int = 0
+    history: list[dict[str, float]] = field(default_factory=list)
+    best_epoch: int | None = None
+    best_score: float = -math.inf
+    best_state: State = field(default_factory=dict)
+
+
+def train(
+    model: Approach,
+    X: Features,
+    annotations: Annotations,
+    settings: Settings,
+    monitor: Mapping[str, EvaluationSet] | None = None,
+    fingerprint: str = "",
+) -> Training:
+    """Train `model` in place on the labelled items of X.
+
+    Parameters
+    ----------
+    model : Approach
+    X : Features
+        Row n belongs to item n of `annotations`.
+    annotations : Annotations
+    settings : Settings
+    monitor : mapping of name to EvaluationSet, optional
+        Scored after every epoch. The one named "valid" selects the best epoch by its clf-acc.
+    fingerprint : str
+        Identifies settings and data; a checkpoint of another run is refused.
+
+    Returns
+    -------
+    Training
+        History and best weights. The model itself holds the last epoch's.
+    """
+    fabric = Fabric(accelerator=X.device.type, devices=1, precision=settings.precision)
+    # foreach: one call for many small parameters instead of many small calls
+    groups = model.parameter_groups(settings.lr, settings.weight_decay)
+    optimizer = torch.optim.RAdam(groups, lr=settings.lr, foreach=True)
+    wrapped, wrapped_optimizer = fabric.setup(model, optimizer)
+    run = _resume(model, optimizer, settings, fingerprint)
+    labels = Labels(annotations, X.device)
+
+    with Progress(model.name, settings.max_epochs, run.epoch, settings.progress) as progress:
+        for epoch in range(run.epoch, settings.max_epochs):
+            started = time.perf_counter()
+            lr = 0.5 * settings.lr * (1 + math.cos(math.pi * epoch / settings.max_epochs))
+            for group in optimizer.param_groups:
+                group["lr"] = lr
+            total = torch.zeros((), device=X.device)
+            model.train()
+            with randomness(settings.seed, EPOCH, epoch) as rng:
+                for batch in labels.batches(X, settings.batch_size, rng):
+                    loss = wrapped(batch, rng)
+                    fabric.backward(loss)
+                    wrapped_optimizer.step()
+                    wrapped_optimizer.zero_grad()
+                    model.after_step()
+                    total += loss.detach() * len(batch.label)
+            row = {"epoch": epoch + 1, "loss": float(total) / len(annotations), "lr": lr}
+            _require_finite(row["loss"], epoch + 1)
+            row["seconds"] = time.perf_counter() - started
+            for name, data in (monitor or {}).items():
+                row |= {f"{name}/{score}": value for score, value in scores(model, data).items()}
+            run.epoch = epoch + 1
+            run.history.append(row)
+            if monitor and VALIDATION in monitor and row[f"{VALIDATION}/clf-acc"] > run.best_score:
+                run.best_epoch, run.best_score = epoch + 1, row[f"{VALIDATION}/clf-acc"]
+                run.best_state = {name: t.detach().clone() for name, t in model.state_dict().items()}
+            if settings.checkpoint and _due(run.epoch, settings):
+                _checkpoint(model, optimizer, run, settings.checkpoint, fingerprint)
+            progress.advance(_note(row))
+    model.eval()
+    return run
+
+
+class Labels:
+    """The labels as tensors on the device, and the batches they make."""
+
+    def __init__(self, annotations: Annotations, device: torch.device):
+        self.device = device
+        self.labelled = np.flatnonzero(annotations.labels_per_item)
+        self.count, self.start = annotations.labels_per_item, annotations.start
+        self.annotator = torch.tensor(annotations.annotator, device=device)
+        self.label = torch.tensor(annotations.label, device=device)
+
+    def batches(self, X: Features, batch_size: int, rng: np.random.Generator) -> Iterator[Batch]:
+        """All labelled items once, shuffled, `batch_size` at a time with all their labels."""
+        order = rng.permutation(self.labelled)
+        count = self.count[order]
+        end = np.cumsum(count)
+        # label positions in the new order: for every item its run start[n], start[n] + 1, …
+        position = np.arange(end[-1]) + np.repeat(self.start[order] - (end - count), count)
+        row = torch.from_numpy(np.repeat(np.arange(len(order)) % batch_size, count)).to(self.device)
+        index = torch.from_numpy(position).to(self.device)
+        annotator, label = self.annotator[index], self.label[index]
+        for first in range(0, len(order), batch_size):
+            last = min(first + batch_size, len(order))
+            part = slice(end[first] - count[first], end[last - 1])
+            yield Batch(X.take(order[first:last]), row[part], annotator[part], label[part])
+
+
+@contextmanager
+def randomness(seed: int, *stream: int) -> Iterator[np.random.Generator]:
+    """A numpy generator, and torch's own generator seeded alike for as long as the context lasts.
+
+    Initialisation and dropout, ours and those of a backbone from outside, draw from torch's global
+    generator. It is seeded here from (seed, stream) and put back as it was afterwards, so callers never
+    notice.
+    """
+    state = np.random.SeedSequence([seed, *stream])
+    numpy_seed, torch_seed = state.spawn(2)
+    with torch.random.fork_rng():
+        torch.manual_seed(int(torch_seed.generate_state(1, np.uint64)[0]))
+        yield np.random.default_rng(numpy_seed)
+
+
+def pick_device(device: str) -> torch.device:
+    """The device by name; "auto" takes a GPU where there is one."""
+    if device == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        return torch.device(device)
+    except RuntimeError as error:
+        raise ValueError(f'device must be "auto", "cpu", "cuda" or "mps", found {device!r}.') from error
+
+
+def _due(epoch: int, settings: Settings) -> bool:
+    return epoch % settings.checkpoint_every == 0 or epoch == settings.max_epochs
+
+
+def _checkpoint(
+    model: Approach, optimizer: torch.optim.Optimizer, run: Training, folder: Path, fingerprint: str
+) -> None:
+    tensors = {f"model.{name}": t.contiguous() for name, t in model.state_dict().items()}
+    tensors |= {f"best.{name}": t.contiguous() for name, t in run.best_state.items()}
+    for number, state in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{number}.{key}": t.contiguous() for key, t in state.items()}
+    facts = {
+        "fingerprint": fingerprint,
+        "epoch": run.epoch,
+        "history": run.history,
+        "best_epoch": run.best_epoch,
+        "best_score": run.best_score,
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    save_tensors(folder / "checkpoint.safetensors", tensors, facts)
+
+
+def _resume(
+    model: Approach, optimizer: torch.optim.Optimizer, settings: Settings, fingerprint: str
+) -> Training:
+    """The run as the checkpoint left it, with model and optimiser brought there; a new run without one."""
+    path = settings.checkpoint / "checkpoint.safetensors" if settings.checkpoint else None
+    if path is None or not path.exists():
+        return Training()
+    tensors, facts = load_tensors(path)
+    if facts.get("fingerprint") != fingerprint:
+        raise ModelFileError(
+            f"{str(path)!r} belongs to another run: its data, parameters or random_state differ. "
+            "Choose another checkpoint folder, or remove the file."
+        )
+    device = next(model.parameters()).device
+    parts: dict[str, State] = {"model": {}, "best": {}, "optimizer": {}}
+    for key, tensor in tensors.items():
+        part, name = key.split(".", 1)
+        parts[part][name] = tensor.to(device)
+    model.load_state_dict(parts["model"])
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in parts["optimizer"].items():
+        number, name = key.split(".", 1)
+        state.setdefault(int(number), {})[name] = tensor
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    return Training(facts["epoch"], facts["history"], facts["best_epoch"], facts["best_score"], parts["best"])
+
+
+def _require_finite(loss: float, epoch: int) -> None:
+    if not math.isfinite(loss):
+        raise FloatingPointError(
+            f"The loss is {loss} in epoch {epoch}. Standardise the features (for example with scikit-learn's "
+            "StandardScaler) or lower lr."
+        )
+
+
+def _note(row: dict[str, float]) -> str:
+    shown = {k: v for k, v in row.items() if k not in ("epoch", "lr", "seconds")}
+    return "  ".join(f"{key} {value:.3f}" for key, value in shown.items())

@@ -1,0 +1,143 @@
+"""What a trained model says, in pieces that fit into memory.
+
+Pairs (instance, annotator) are worked off in chunks, so that no more than about `PAIR_BUDGET` entries of
+confusion matrices exist at a time, however many annotators and classes there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from annotmix import metrics
+from annotmix.annotations import Annotations
+from annotmix.approaches.base import Approach
+
+#: Entries of confusion matrices that may exist at a time (64 MB of float32).
+PAIR_BUDGET = 1 << 24
+#: Instances whose features are computed at a time: this many numbers go in.
+ROW_BUDGET = 1 << 20
+
+Floats = NDArray[np.float32]
+About = Literal["annotator_log_proba", "annotator_perf", "log_confusion"]
+
+
+class Features:
+    """Rows of X as float32 tensors on the device.
+
+    An array in memory is moved to the device once. A memory-mapped array stays on disk, and only the rows
+    that are asked for are read.
+    """
+
+    def __init__(self, X: NDArray[np.generic], device: torch.device):
+        self.device, self.shape = device, X.shape
+        self._mapped = X if isinstance(X, np.memmap) else None
+        self._tensor = None if self._mapped is not None else torch.as_tensor(_float32(X), device=device)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def take(self, rows: NDArray[np.int64] | slice) -> Tensor:
+        """Rows of X, shape (len(rows), ...)."""
+        if self._tensor is not None:
+            return self._tensor[torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows]
+        assert self._mapped is not None
+        return torch.from_numpy(_float32(np.array(self._mapped[rows]))).to(self.device)
+
+    def chunks(self) -> Iterator[tuple[slice, Tensor]]:
+        """All rows in order, a piece at a time."""
+        step = max(1, min(4096, ROW_BUDGET // max(1, int(np.prod(self.shape[1:])))))
+        for first in range(0, len(self), step):
+            rows = slice(first, min(first + step, len(self)))
+            yield rows, self.take(rows)
+
+
+@dataclass(frozen=True)
+class EvaluationSet:
+    """Instances with true classes (codes, shape (n,)) and the labels of annotators, either may be absent."""
+
+    X: Features
+    y: NDArray[np.int64] | None = None
+    annotations: Annotations | None = None
+
+
+@torch.inference_mode()
+def encode(model: Approach, X: Features) -> tuple[Tensor, Tensor]:
+    """Features h, shape (n, H), and class log-probabilities, shape (n, C)."""
+    model.eval()
+    h = torch.cat([model.classifier.features(x).float() for _, x in X.chunks()])
+    return h, model.classifier.log_proba(h)
+
+
+@torch.inference_mode()
+def about_pairs(
+    model: Approach, about: About, h: Tensor, row: NDArray[np.int64], annotator: NDArray[np.int64]
+) -> Iterator[tuple[slice, Tensor]]:
+    """What the model says about pairs (row of h, annotator), a chunk at a time."""
+    model.eval()
+    step = max(1, PAIR_BUDGET // model.classifier.n_classes**2)
+    for first in range(0, len(row), step):
+        chunk = slice(first, first + step)
+        yield chunk, getattr(model, about)(h[_index(row[chunk], h)], _index(annotator[chunk], h))
+
+
+@torch.inference_mode()
+def log_posterior(model: Approach, h: Tensor, log_p: Tensor, annotations: Annotations) -> Tensor:
+    """log P(true class | instance, its labels), shape (n, C): classifier and annotators together."""
+    joint = log_p.clone()
+    for chunk, confusion in about_pairs(model, "log_confusion", h, annotations.item, annotations.annotator):
+        label = _index(annotations.label[chunk], h)
+        said = confusion[torch.arange(len(label), device=h.device), :, label]  # log P(label | c), (chunk, C)
+        joint.index_add_(0, _index(annotations.item[chunk], h), said)
+    return torch.log_softmax(joint, dim=-1)
+
+
+@torch.inference_mode()
+def mean_confusion(model: Approach, h: Tensor, annotators: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Confusion matrix of every annotator over the instances, shape (m, C, C).
+
+    Row c averages over instances weighted by their probability of class c: P(label k | true class c).
+    """
+    weight = model.classifier.log_proba(h).double().exp()
+    n = len(h)
+    total = np.zeros((len(annotators), weight.shape[1], weight.shape[1]))
+    for m, annotator in enumerate(annotators):
+        pairs = about_pairs(model, "log_confusion", h, np.arange(n), np.full(n, annotator))
+        for chunk, confusion in pairs:
+            total[m] += torch.einsum("nc,nck->ck", weight[chunk], confusion.double().exp()).cpu().numpy()
+    norm = weight.sum(dim=0).cpu().numpy()[None, :, None]
+    return total / np.maximum(norm, np.finfo(float).tiny)
+
+
+def scores(model: Approach, data: EvaluationSet) -> dict[str, float]:
+    """clf-acc where true classes are known, annot-acc where labels are, perf-auroc where both are."""
+    h, log_p = encode(model, data.X)
+    result: dict[str, float] = {}
+    if data.y is not None:
+        result["clf-acc"] = metrics.clf_acc(data.y, log_p.argmax(dim=-1).cpu().numpy())
+    labels = data.annotations
+    if labels is not None and len(labels) and model.perf is not None:
+        predicted = [
+            p.argmax(dim=-1)
+            for _, p in about_pairs(model, "annotator_log_proba", h, labels.item, labels.annotator)
+        ]
+        result["annot-acc"] = metrics.annot_acc(labels.label, torch.cat(predicted).cpu().numpy())
+        if data.y is not None:
+            perf = [p for _, p in about_pairs(model, "annotator_perf", h, labels.item, labels.annotator)]
+            correct = labels.label == data.y[labels.item]
+            result["perf-auroc"] = metrics.perf_auroc(correct, torch.cat(perf).cpu().numpy())
+    return result
+
+
+def _float32(X: NDArray[np.generic]) -> Floats:
+    return np.ascontiguousarray(X, dtype=np.float32)
+
+
+def _index(values: NDArray[np.int64], like: Tensor) -> Tensor:
+    return torch.tensor(np.ascontiguousarray(values), device=like.device)

@@ -1,0 +1,121 @@
+"""What `fit` takes as labels, brought into one form: `Annotations` whose item n is row n of X."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import assert_all_finite, column_or_1d
+
+from annotmix.annotations import ALIASES, Annotations, some
+
+
+def as_annotations(
+    y: Any,
+    n_rows: int,
+    row_names: Iterable[Any] | None = None,
+    *,
+    missing_label: Any = -1,
+    classes: Iterable[Any] | None = None,
+    annotators: Iterable[Any] | None = None,
+) -> Annotations:
+    """Labels in any accepted form as `Annotations` of the rows of X.
+
+    Parameters
+    ----------
+    y : Annotations, DataFrame or array-like
+        A long table (columns task, worker, label), a label matrix (a row an item, a column an annotator), or
+        a vector with one label a row. In a vector every entry is a label, as everywhere in scikit-learn.
+    n_rows : int
+        Rows of X.
+    row_names : iterable, optional
+        Their names. Items are matched by name where both sides have names, otherwise by position.
+    missing_label : any
+        Marks a missing label in a matrix, besides `nan` and `None`.
+    classes, annotators : iterable, optional
+        Names and their order where they are known already.
+    """
+    names = None if row_names is None else list(row_names)
+    if y is None:
+        raise ValueError("This classifier requires y to be passed, but the target y is None.")
+    if isinstance(y, Annotations):
+        found = y
+    elif isinstance(y, pd.DataFrame) and is_long(y):
+        if names is None:
+            raise ValueError(
+                "Labels in a long table are matched to the rows of X by name: pass X as a DataFrame indexed "
+                "by task, or tasks= with the name of every row."
+            )
+        found = Annotations.from_long(y)
+    elif np.ndim(y) == 2:
+        if np.shape(y)[1] == 1 and not isinstance(y, pd.DataFrame):
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected. It is read as the labels of one "
+                "annotator.",
+                DataConversionWarning,
+                stacklevel=4,
+            )
+        found = Annotations.from_matrix(y, missing_label, annotators=_columns(y, annotators))
+    else:
+        vector = column_or_1d(y)
+        assert_all_finite(vector, input_name="y")
+        check_classification_targets(vector)
+        known = None if annotators is None else list(annotators)
+        found = Annotations.from_matrix(
+            vector.reshape(-1, 1), None, annotators=known if known and len(known) == 1 else None
+        )
+    return _place(found.align(classes=classes, annotators=annotators), n_rows, names)
+
+
+def is_long(table: pd.DataFrame) -> bool:
+    """Whether a DataFrame is a long table; otherwise it is a label matrix."""
+    return all(any(name in table.columns for name in names) for names in ALIASES.values())
+
+
+def _columns(y: Any, annotators: Iterable[Any] | None) -> list[Any] | None:
+    """Names for the columns of a matrix that has none of its own."""
+    if annotators is None or isinstance(y, pd.DataFrame):
+        return None
+    known = list(annotators)
+    if len(known) != np.shape(y)[1]:
+        raise ValueError(
+            f"The label matrix has {np.shape(y)[1]} columns, the model knows {len(known)} annotators. Pass a "
+            "DataFrame whose columns are the annotators' names."
+        )
+    return known
+
+
+def _place(found: Annotations, n_rows: int, names: list[Any] | None) -> Annotations:
+    """Move items to their rows: by name, or by position where a side has no names of its own."""
+    if names is not None:
+        labelled = found.items[found.labels_per_item > 0]
+        lost = labelled[pd.Index(names).get_indexer(pd.Index(labelled)) < 0]
+        if not len(lost):
+            return found.align(items=names)
+        if not (_unnamed(found.items) and found.n_items == n_rows):
+            raise ValueError(
+                f"{len(lost)} of {len(labelled)} labelled items have no row in X: {some(lost)}. The rows of "
+                f"X are named {some(names)}. Index X by item, or pass tasks= with the name of every row."
+            )
+    if found.n_items != n_rows:
+        raise ValueError(
+            f"X and y must have the same number of rows: X has {n_rows} rows, the labels are about "
+            f"{found.n_items} items (inconsistent numbers of samples)."
+        )
+    return Annotations(
+        found.item,
+        found.annotator,
+        found.label,
+        found.items if names is None else np.asarray(names),
+        found.annotators,
+        found.classes,
+    )
+
+
+def _unnamed(items: Any) -> bool:
+    return items.dtype.kind in "iu" and np.array_equal(items, np.arange(len(items)))

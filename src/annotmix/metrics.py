@@ -1,0 +1,65 @@
+"""The paper's scores: clf-acc, annot-acc and perf-auroc."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+def clf_acc(y_true: ArrayLike, y_pred: ArrayLike) -> float:
+    """clf-acc: the share of instances whose class is predicted right.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like, shape (n,)
+    """
+    return _share_equal(y_true, y_pred, "y_true", "y_pred")
+
+
+def annot_acc(z: ArrayLike, z_pred: ArrayLike) -> float:
+    """annot-acc: the share of annotators' labels that are predicted right.
+
+    On training labels it shows overfitting: an annotator's errors should not be predictable to the last.
+
+    Parameters
+    ----------
+    z, z_pred : array-like, shape (n_labels,)
+        Given and predicted label, one entry a label.
+    """
+    return _share_equal(z, z_pred, "z", "z_pred")
+
+
+def perf_auroc(correct: ArrayLike, p_perf: ArrayLike) -> float:
+    """perf-auroc: how well p_perf tells right labels from false ones, as area under the ROC curve.
+
+    Parameters
+    ----------
+    correct : array-like of bool, shape (n_labels,)
+        Whether the annotator's label equals the true class, one entry a label.
+    p_perf : array-like, shape (n_labels,)
+        Estimated chance that it does.
+
+    Returns
+    -------
+    float
+        `nan` where all labels are right or all are false.
+    """
+    right, scores = np.asarray(correct, dtype=bool), np.asarray(p_perf, dtype=float)
+    if right.shape != scores.shape or right.ndim != 1:
+        raise ValueError(
+            f"correct and p_perf must be vectors of one length, found {right.shape}, {scores.shape}."
+        )
+    if right.all() or not right.any():
+        return float("nan")
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score(right, scores))
+
+
+def _share_equal(a: ArrayLike, b: ArrayLike, name_a: str, name_b: str) -> float:
+    a, b = np.asarray(a), np.asarray(b)
+    if a.shape != b.shape or a.ndim != 1 or not len(a):
+        raise ValueError(
+            f"{name_a} and {name_b} must be vectors of one length, not empty, found {a.shape} and {b.shape}."
+        )
+    return float(np.mean(a == b))

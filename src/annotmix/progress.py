@@ -1,0 +1,70 @@
+"""Progress: a bar on a terminal, plain lines in a log, nothing for what is done in two seconds."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+PATIENCE = 2.0
+LINE_EVERY = 10.0
+
+
+class Progress:
+    """Shows how far a job of `total` steps is; use as a context manager.
+
+    Parameters
+    ----------
+    title : str
+    total : int
+    done : int, default=0
+        Steps that were done before (a resumed job).
+    show : bool, default=True
+    """
+
+    def __init__(self, title: str, total: int, done: int = 0, show: bool = True):
+        self.title, self.total, self.done, self.show = title, total, done, show
+        self._bar: Any = None
+        self._task: Any = None
+        self._last_line = 0.0
+
+    def __enter__(self) -> Progress:
+        self._started = time.monotonic()
+        return self
+
+    def advance(self, note: str = "") -> None:
+        """One step is done; `note` says how it went."""
+        self.done += 1
+        now = time.monotonic()
+        if not self.show or now - self._started < PATIENCE:
+            return
+        if sys.stderr.isatty():
+            self._update_bar(note)
+        elif now - self._last_line >= LINE_EVERY or (self.done == self.total and self._last_line):
+            self._last_line = now
+            print(f"{self.title}: {self.done}/{self.total}  {note}", file=sys.stderr, flush=True)
+
+    def _update_bar(self, note: str) -> None:
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import Progress as Bar
+
+            self._bar = Bar(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(),
+                TextColumn("{task.fields[note]}", markup=False),
+                console=Console(stderr=True),
+            )
+            self._bar.start()
+            self._task = self._bar.add_task(self.title, total=self.total, note=note)
+        self._bar.update(self._task, completed=self.done, note=note)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
