@@ -13,6 +13,8 @@ __version__ = "0.1.0"
 #: Public name → module that holds it.
 _HOMES = {
     "Annotations": "annotmix.annotations",
+    "aggregate": "annotmix.aggregation",
+    "dawid_skene": "annotmix.aggregation",
     "Approach": "annotmix.approaches",
     "Batch": "annotmix.approaches",
     "get_approach": "annotmix.approaches",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal
 
@@ -27,6 +27,8 @@ ALIASES = {
     "worker": ("worker", "annotator"),
     "label": ("label",),
 }
+#: What the index vectors of `Annotations` point to.
+_NAMES_OF = {"item": "items", "annotator": "annotators", "label": "classes"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +62,10 @@ class Annotations:
     classes: Names
 
     def __post_init__(self) -> None:
-        for role, names in self._roles():
-            index = np.asarray(getattr(self, role))
+        for names in _NAMES_OF.values():
+            object.__setattr__(self, names, _frozen(_names(getattr(self, names), None, names)))
+        for role, of in _NAMES_OF.items():
+            index, names = np.asarray(getattr(self, role)), getattr(self, of)
             if index.ndim != 1 or (len(index) and index.dtype.kind not in "iu"):
                 raise ValueError(
                     f"{role} must be a vector of integers, found {index.dtype} of shape {index.shape}."
@@ -71,27 +75,26 @@ class Annotations:
                     f"{role} must point into its {len(names)} names, found values from {index.min()} "
                     f"to {index.max()}."
                 )
-            _require_unique(names, role)
         if not len(self.item) == len(self.annotator) == len(self.label):
             raise ValueError(
                 "item, annotator and label must have the same length, found "
                 f"{len(self.item)}, {len(self.annotator)} and {len(self.label)}."
             )
         order = np.lexsort((self.annotator, self.item))
-        for role, names in self._roles():
+        for role in _NAMES_OF:
             object.__setattr__(self, role, _frozen(np.asarray(getattr(self, role), dtype=np.int64)[order]))
-            object.__setattr__(self, f"{role}s" if role != "label" else "classes", _frozen(names))
         repeated = np.flatnonzero((np.diff(self.item) == 0) & (np.diff(self.annotator) == 0))
         if len(repeated):
             p = repeated[0]
             raise ValueError(
-                f"annotator {self.annotators[self.annotator[p]]!r} has more than one label for item "
-                f"{self.items[self.item[p]]!r} ({len(repeated)} repeats in all). Use Annotations.from_long "
-                'with duplicates="first", "last" or "majority" to keep one of them.'
+                f"annotator {_show(self.annotators[self.annotator[p]])} has more than one label for item "
+                f"{_show(self.items[self.item[p]])} ({len(repeated)} repeats in all). Use "
+                'Annotations.from_long with duplicates="first", "last" or "majority" to keep one of them.'
             )
 
-    def _roles(self) -> list[tuple[str, Names]]:
-        return [("item", self.items), ("annotator", self.annotators), ("label", self.classes)]
+    def __reduce__(self) -> tuple[Any, ...]:
+        # a copy is made like an original, so that its arrays are read-only too
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     # ---------------------------------------------------------------- readers
 
@@ -121,7 +124,7 @@ class Annotations:
         if isinstance(Z, pd.DataFrame):
             items = Z.index if items is None else items
             annotators = Z.columns if annotators is None else annotators
-        matrix = _plain(Z)
+        matrix = plain(Z)
         if matrix.ndim != 2:
             raise ValueError(
                 f"A label matrix has a row an item and a column an annotator, found shape {matrix.shape}."
@@ -132,12 +135,12 @@ class Annotations:
             range(n_annotators) if annotators is None else annotators, n_annotators, "annotators"
         )
         item, annotator = np.nonzero(~_is_missing(matrix, missing_label))
-        label, class_names = _encode(matrix[item, annotator], classes)
+        label, class_names = _encode(matrix[item, annotator], classes, "label")
         if (unknown := np.flatnonzero(label < 0)).size:
             n, m = item[unknown[0]], annotator[unknown[0]]
             raise ValueError(
-                f"Label {matrix[n, m]!r} of item {items[n]!r} by annotator {annotators[m]!r} is not among "
-                f"the classes {some(class_names)}."
+                f"Label {_show(matrix[n, m])} of item {_show(items[n])} by annotator {_show(annotators[m])} "
+                f"is not among the classes {some(class_names)}."
             )
         return cls(item, annotator, label, items, annotators, class_names)
 
@@ -176,7 +179,7 @@ class Annotations:
         columns = find_columns(df, task=task, worker=worker, label=label)
         codes, names = [], []
         for role, known in (("task", items), ("worker", annotators), ("label", classes)):
-            values = _plain(df[columns[role]])
+            values = plain(df[columns[role]])
             missing = _is_missing(values, None)
             if role != "label" and missing.any():
                 row = int(np.flatnonzero(missing)[0])
@@ -185,12 +188,12 @@ class Annotations:
                     f"every label needs its {role}."
                 )
             code = np.full(len(df), -1, dtype=np.int64)
-            code[~missing], role_names = _encode(values[~missing], known)
+            code[~missing], role_names = _encode(values[~missing], known, role)
             if (unknown := np.flatnonzero((code < 0) & ~missing)).size:
                 row = int(unknown[0])
                 raise ValueError(
-                    f"{role} {values[row]!r} in row {row} is not among the {len(role_names)} given names: "
-                    f"{some(role_names)}."
+                    f"{role} {_show(values[row])} in row {row} is not among the {len(role_names)} given "
+                    f"names: {some(role_names)}."
                 )
             codes.append(code)
             names.append(role_names)
@@ -206,14 +209,19 @@ class Annotations:
     def to_matrix(self, missing_label: Any = None) -> pd.DataFrame:
         """The labels as a DataFrame, a row an item and a column an annotator.
 
-        `missing_label` fills the rest: by default -1 where classes are integers, `None` otherwise.
+        `missing_label` fills the rest: by default -1 where classes are integers, `None` otherwise. It must
+        not be a class itself.
         """
         integer = self.classes.dtype.kind in "iu"
         fill = -1 if missing_label is None and integer else missing_label
+        if len(self) < self.n_items * self.n_annotators and fill in self.classes.tolist():
+            raise ValueError(
+                f"missing_label {_show(fill)} is also a class; choose another value for missing labels."
+            )
         keep_type = integer and isinstance(fill, int | np.integer)
         Z = np.full((self.n_items, self.n_annotators), fill, dtype=np.int64 if keep_type else object)
         Z[self.item, self.annotator] = self.classes[self.label]
-        return pd.DataFrame(Z, index=self.items, columns=self.annotators)
+        return pd.DataFrame(Z, index=self.items, columns=self.annotators, dtype=Z.dtype)
 
     def to_long(self) -> pd.DataFrame:
         """The labels as a table with columns `task`, `worker` and `label`, a row a label."""
@@ -320,14 +328,13 @@ class Annotations:
             if new is None:
                 parts.append((index, old))
                 continue
-            names = _names(new, None, role)
-            _require_unique(names, role)
-            moved = pd.Index(names).get_indexer(pd.Index(old))[index]
+            names = _names(new, None, _NAMES_OF[role])
+            moved = locate(old, names)[index]
             if (moved < 0).any():
                 lost = old[np.unique(index[moved < 0])]
                 raise ValueError(
-                    f"{len(lost)} {role}{'s' * (len(lost) > 1)} with labels not found: {some(lost)}. "
-                    f"Known: {some(names)}."
+                    f"The labels name {_NAMES_OF[role]} that are not known: {some(lost)}. "
+                    f"Known {_NAMES_OF[role]} are {some(names)}."
                 )
             parts.append((moved, names))
         (item, names_i), (annotator, names_a), (label, names_c) = parts
@@ -341,12 +348,15 @@ def find_columns(df: pd.DataFrame, **wanted: str) -> dict[str, str]:
         tried = ALIASES[role] if name == role else (name,)
         present = [column for column in tried if column in df.columns]
         if not present:
-            near = difflib.get_close_matches(name, [str(c) for c in df.columns], n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            lower = {str(column).lower(): column for column in df.columns}
+            near = [n for name in tried for n in difflib.get_close_matches(name.lower(), lower, n=1)]
+            hint = f" Did you mean {lower[near[0]]!r}?" if near else ""
             raise ValueError(
                 f"No column {' or '.join(map(repr, tried))} for the {role}; the table has "
                 f"{some(np.array(df.columns, dtype=object))}.{hint} Name it with {role}=…"
             )
+        if (times := int((df.columns == present[0]).sum())) > 1:
+            raise ValueError(f"The table has {times} columns {present[0]!r}; keep one of them.")
         found[role] = present[0]
     return found
 
@@ -357,11 +367,15 @@ def _frozen(values: NDArray[Any]) -> NDArray[Any]:
     return copy
 
 
-def _plain(values: Any) -> NDArray[Any]:
+def plain(values: Any) -> NDArray[Any]:
     """A numpy array without pandas' own types; strings become objects."""
     if isinstance(values, pd.DataFrame | pd.Series):
         numeric = values.to_numpy() if _is_numpy_number(values) else values.to_numpy(dtype=object)
         return np.asarray(numeric)
+    if isinstance(values, np.ma.MaskedArray):
+        objects: NDArray[Any] = values.data.astype(object)
+        objects[np.ma.getmaskarray(values)] = None
+        return objects
     array = np.asarray(values)
     if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
         # a list of strings with None or numbers in between must not become "None" and "1"
@@ -375,61 +389,79 @@ def _is_numpy_number(values: pd.DataFrame | pd.Series) -> bool:
 
 
 def _is_missing(values: NDArray[Any], missing_label: Any) -> NDArray[np.bool_]:
-    missing = np.asarray(pd.isna(values), dtype=bool)
-    if missing_label is None or (isinstance(missing_label, float) and np.isnan(missing_label)):
+    if np.ndim(missing_label):
+        raise ValueError(f"missing_label must be one value, found {missing_label!r}.")
+    missing = np.array(pd.isna(values), dtype=bool)
+    if pd.isna(missing_label):
         return missing
-    comparable = values.dtype == object or (values.dtype.kind in "US") == isinstance(missing_label, str)
-    return missing | (np.asarray(values == missing_label, dtype=bool) if comparable else False)
+    if values.dtype == object or (values.dtype.kind in "US") == isinstance(missing_label, str):
+        missing[~missing] = values[~missing] == missing_label
+    return missing
 
 
 def _names(values: Iterable[Any], length: int | None, what: str) -> Names:
-    """Names as an array of integers, or of the objects themselves."""
+    """Names as an array of numbers or of the objects themselves; none is missing or stands twice."""
     listed = list(values.tolist() if hasattr(values, "tolist") else values)
     if length is not None and len(listed) != length:
         raise ValueError(f"{what} must name {length} of them, found {len(listed)}.")
-    return _compact(listed)
+    names = _compact(listed)
+    index = _index(names)
+    if index.hasnans:
+        raise ValueError(f"{what} need a name each; number {int(index.isna().argmax())} has none.")
+    if not index.is_unique:
+        repeated = names[index.duplicated()]
+        raise ValueError(f"{what} need a name of their own each; repeated: {some(repeated)}.")
+    return names
 
 
 def _compact(listed: list[Any]) -> Names:
     """Integers, floats and booleans as such, everything else as objects (a long text costs only itself)."""
+    listed = [v.item() if isinstance(v, np.number | np.bool_ | np.str_) else v for v in listed]
     kinds = {type(value) for value in listed}
-    if listed and len(kinds) == 1 and kinds <= {int, float, bool}:
-        return np.array(listed)
+    if listed and (kinds == {bool} or kinds <= {int, float}):
+        numbers = np.array(listed)
+        if numbers.dtype.kind in "bif" and numbers.tolist() == listed:  # not so for integers beyond 64 bits
+            return numbers
     array = np.empty(len(listed), dtype=object)
     array[:] = listed
     return array
 
 
-def _encode(values: NDArray[Any], known: Iterable[Any] | None) -> tuple[Index, Names]:
+def _encode(values: NDArray[Any], known: Iterable[Any] | None, role: str) -> tuple[Index, Names]:
     """Codes of `values` and the names the codes point to; -1 for a value that is not among `known`."""
+    if values.dtype == object:
+        values = _compact(values.tolist())
     if values.dtype.kind == "f" and np.isinf(values).any():
-        raise ValueError("A label or name is infinite (inf); only nan and None stand for a missing one.")
-    if values.dtype.kind == "f" and len(values) and np.all(values == np.floor(values)):
+        raise ValueError(f"A {role} is infinite (inf); only nan and None stand for a missing one.")
+    if values.dtype.kind == "f" and np.all((values == np.floor(values)) & (np.abs(values) < 2**63)):
         values = values.astype(np.int64)  # integers that a nan beside them had turned into floats
     if known is not None:
-        names = _names(known, None, "names")
-        _require_unique(names, "name")
-        return pd.Index(names).get_indexer(pd.Index(values)).astype(np.int64), names
+        names = _names(known, None, {"task": "items", "worker": "annotators"}.get(role, "classes"))
+        return locate(values, names), names
     codes, unique = pd.factorize(values)
     unique = list(unique.tolist())
+    kinds = {type(value) for value in (values if values.dtype == object else unique)}
     try:
+        if bool in kinds and len(kinds) > 1:  # True equals 1
+            raise TypeError
         order = sorted(range(len(unique)), key=unique.__getitem__)
     except TypeError:
-        kinds = sorted({type(value).__name__ for value in unique})
         raise ValueError(
-            f"Names of different types cannot be told apart safely: found {', '.join(kinds)}, for example "
-            f"{some(unique)}. Convert the column to one type, for example to text."
+            f"Every {role} must be of one type, found {', '.join(sorted(k.__name__ for k in kinds))}, for "
+            f"example {some(unique)}. Convert them to one type, for example to text."
         ) from None
     rank = np.empty(len(unique), dtype=np.int64)
     rank[order] = np.arange(len(unique))
     return (rank[codes] if len(unique) else codes.astype(np.int64)), _compact([unique[i] for i in order])
 
 
-def _require_unique(names: Names, role: str) -> None:
-    index = pd.Index(names)
-    if not index.is_unique:
-        twice = list(index[index.duplicated()][:3])
-        raise ValueError(f"Every {role} needs a name of its own; repeated: {some(twice)}.")
+def _index(names: NDArray[Any]) -> pd.Index:
+    return pd.Index(names, tupleize_cols=False)
+
+
+def locate(values: NDArray[Any], names: NDArray[Any]) -> Index:
+    """Position of every value among the names, -1 where it is not one of them."""
+    return np.asarray(_index(names).get_indexer(_index(values)), dtype=np.int64)
 
 
 def _keep_one(pair: Index, label: Index, rule: str) -> Index:
@@ -444,5 +476,10 @@ def _keep_one(pair: Index, label: Index, rule: str) -> Index:
 
 def some(names: Sequence[Any] | Names, most: int = 5) -> str:
     """The first few names, for messages."""
-    shown = ", ".join(repr(name)[:60] for name in list(names[:most]))
+    shown = ", ".join(_show(name) for name in list(names[:most]))
     return shown + (f", … ({len(names)} in all)" if len(names) > most else "")
+
+
+def _show(name: Any) -> str:
+    """A name for messages: 3, not np.int64(3)."""
+    return repr(name.item() if isinstance(name, np.generic) else name)[:60]

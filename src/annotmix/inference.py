@@ -41,7 +41,7 @@ class Features:
         self._tensor = None if self._mapped is not None else torch.as_tensor(_float32(X), device=device)
 
     def __len__(self) -> int:
-        return self.shape[0]
+        return int(self.shape[0])
 
     def take(self, rows: NDArray[np.int64] | slice) -> Tensor:
         """Rows of X, shape (len(rows), ...)."""
@@ -112,7 +112,8 @@ def mean_confusion(model: Approach, h: Tensor, annotators: NDArray[np.int64]) ->
         for chunk, confusion in pairs:
             total[m] += torch.einsum("nc,nck->ck", weight[chunk], confusion.double().exp()).cpu().numpy()
     norm = weight.sum(dim=0).cpu().numpy()[None, :, None]
-    return total / np.maximum(norm, np.finfo(float).tiny)
+    result: NDArray[np.float64] = total / np.maximum(norm, np.finfo(float).tiny)
+    return result
 
 
 def scores(model: Approach, data: EvaluationSet) -> dict[str, float]:

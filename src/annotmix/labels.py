@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,10 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
-from annotmix.annotations import ALIASES, Annotations, some
+from annotmix.annotations import ALIASES, Annotations, plain, some
+
+#: How items find their rows: "either" is by name, and by position where items are only numbered.
+Match = Literal["name", "position", "either"]
 
 
 def as_annotations(
@@ -34,7 +38,8 @@ def as_annotations(
     n_rows : int
         Rows of X.
     row_names : iterable, optional
-        Their names. Items are matched by name where both sides have names, otherwise by position.
+        Their names. Items are matched by name where both sides have names, otherwise by position: an array
+        has no names, a long table nothing but names.
     missing_label : any
         Marks a missing label in a matrix, besides `nan` and `None`.
     classes, annotators : iterable, optional
@@ -43,6 +48,7 @@ def as_annotations(
     names = None if row_names is None else list(row_names)
     if y is None:
         raise ValueError("This classifier requires y to be passed, but the target y is None.")
+    match: Match = "either"
     if isinstance(y, Annotations):
         found = y
     elif isinstance(y, pd.DataFrame) and is_long(y):
@@ -51,8 +57,8 @@ def as_annotations(
                 "Labels in a long table are matched to the rows of X by name: pass X as a DataFrame indexed "
                 "by task, or tasks= with the name of every row."
             )
-        found = Annotations.from_long(y)
-    elif np.ndim(y) == 2:
+        found, match = Annotations.from_long(y), "name"
+    elif (y := y if isinstance(y, pd.DataFrame) else plain(y)).ndim == 2:
         if np.shape(y)[1] == 1 and not isinstance(y, pd.DataFrame):
             warnings.warn(
                 "A column-vector y was passed when a 1d array was expected. It is read as the labels of one "
@@ -61,15 +67,37 @@ def as_annotations(
                 stacklevel=4,
             )
         found = Annotations.from_matrix(y, missing_label, annotators=_columns(y, annotators))
+        match = "either" if isinstance(y, pd.DataFrame) else "position"
     else:
         vector = column_or_1d(y)
+        if (missing := pd.isna(vector)).any():
+            raise ValueError(
+                f"Input y contains NaN: entry {int(missing.argmax())} of the vector is missing, but every "
+                "entry must be a label. Leave the row out, or pass a matrix with one column."
+            )
         assert_all_finite(vector, input_name="y")
-        check_classification_targets(vector)
-        known = None if annotators is None else list(annotators)
-        found = Annotations.from_matrix(
-            vector.reshape(-1, 1), None, annotators=known if known and len(known) == 1 else None
+        column, match = vector.reshape(-1, 1), "position"
+        found = Annotations.from_matrix(column, None, annotators=_columns(column, annotators))
+        check_classification_targets(found.classes[found.label])
+    return _place(found.align(classes=classes, annotators=annotators), n_rows, names, match)
+
+
+def require_labels(annotations: Annotations) -> None:
+    """Refuse labels that nothing can be learnt from; warn of items without any."""
+    if not len(annotations):
+        raise ValueError("There are no labels at all: every entry is missing.")
+    if annotations.n_classes < 2:
+        raise ValueError(
+            f"All labels are of one class, {some(annotations.classes)}; a classifier needs at least two. "
+            "Name classes that the labels do not contain with classes=."
         )
-    return _place(found.align(classes=classes, annotators=annotators), n_rows, names)
+    empty = int((annotations.labels_per_item == 0).sum())
+    if empty:
+        warnings.warn(
+            f"{empty} of {annotations.n_items} items have no labels and are left out of training.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def is_long(table: pd.DataFrame) -> bool:
@@ -84,37 +112,38 @@ def _columns(y: Any, annotators: Iterable[Any] | None) -> list[Any] | None:
     known = list(annotators)
     if len(known) != np.shape(y)[1]:
         raise ValueError(
-            f"The label matrix has {np.shape(y)[1]} columns, the model knows {len(known)} annotators. Pass a "
+            f"The labels have {np.shape(y)[1]} columns, the model knows {len(known)} annotators. Pass a "
             "DataFrame whose columns are the annotators' names."
         )
     return known
 
 
-def _place(found: Annotations, n_rows: int, names: list[Any] | None) -> Annotations:
+def _place(found: Annotations, n_rows: int, names: Any, match: Match) -> Annotations:
     """Move items to their rows: by name, or by position where a side has no names of its own."""
-    if names is not None:
+    index = None if names is None else pd.Index(names, tupleize_cols=False)
+    named = index is not None and index.is_unique and not index.hasnans
+    if index is not None and match != "position":
+        if not named:
+            unfit = index[index.duplicated() | index.isna()]
+            raise ValueError(
+                "Labels are matched to the rows of X by name, so every row needs a name of its own; "
+                f"repeated or missing: {some(unfit)}."
+            )
         labelled = found.items[found.labels_per_item > 0]
-        lost = labelled[pd.Index(names).get_indexer(pd.Index(labelled)) < 0]
+        lost = labelled[index.get_indexer(pd.Index(labelled, tupleize_cols=False)) < 0]
         if not len(lost):
             return found.align(items=names)
-        if not (_unnamed(found.items) and found.n_items == n_rows):
+        if match == "name" or not (_unnamed(found.items) and found.n_items == n_rows):
             raise ValueError(
                 f"{len(lost)} of {len(labelled)} labelled items have no row in X: {some(lost)}. The rows of "
-                f"X are named {some(names)}. Index X by item, or pass tasks= with the name of every row."
+                f"X are named {some(index)}. Index X by item, or pass tasks= with the name of every row."
             )
     if found.n_items != n_rows:
         raise ValueError(
             f"X and y must have the same number of rows: X has {n_rows} rows, the labels are about "
             f"{found.n_items} items (inconsistent numbers of samples)."
         )
-    return Annotations(
-        found.item,
-        found.annotator,
-        found.label,
-        found.items if names is None else np.asarray(names),
-        found.annotators,
-        found.classes,
-    )
+    return replace(found, items=names) if named else found
 
 
 def _unnamed(items: Any) -> bool:

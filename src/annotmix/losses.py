@@ -9,6 +9,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
+#: Share of a squared length that single precision cannot tell from nothing.
+ROUNDING = 1e-13
+
 
 def annotator_log_proba(log_p: Tensor, log_confusion: Tensor) -> Tensor:
     """log Σ_c p_c Π_ck for every label k.
@@ -51,39 +54,97 @@ def marginal_nll(
     -------
     tensor, shape ()
     """
+    if (partner_label is None) != (lam is None):
+        raise ValueError("partner_label and lam belong together: pass both or none of them.")
     if partner_label is None or lam is None:
-        labels, weights = label.unsqueeze(0), torch.ones_like(log_p[:, 0]).unsqueeze(0)
-    else:
-        labels, weights = torch.stack([label, partner_label]), torch.stack([lam, 1 - lam])
-    loss: Tensor = _MarginalNLL.apply(log_p, logits, labels, weights.to(log_p.dtype))
-    return loss
+        return -label_log_likelihood(log_p, logits, label.unsqueeze(1)).mean()
+    both = label_log_likelihood(log_p, logits, torch.stack([label, partner_label], dim=1))
+    return -torch.lerp(both[:, 1], both[:, 0], lam.to(both.dtype)).mean()
 
 
-class _MarginalNLL(torch.autograd.Function):
-    """`marginal_nll` with its gradient written out.
+def label_log_likelihood(log_p: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+    """log Σ_c p_c Π_ck of every given label k, with Π = row-softmax(logits).
 
-    With r_jc = p_c Π_c,kj / Σ_c' p_c' Π_c',kj, the posterior of class c given the j-th label, and
-    w_c = Σ_j λ_j r_jc, the gradients of −Σ_j λ_j log Σ_c p_c Π_c,kj are −w_c for log p_c and
-    w_c Π_ck − Σ_j λ_j r_jc 1[k = k_j] for the logits. So only the labels' own columns of log Π are ever
-    taken, and the backward pass is one scaled copy of Π; autograd would scatter into zeros and
-    go over all C² entries several times.
+    Parameters
+    ----------
+    log_p : tensor, shape (n, C)
+    logits : tensor, shape (n, C, C)
+    labels : tensor of int, shape (n, J)
+        J labels an entry; only their columns of log Π are ever taken.
+
+    Returns
+    -------
+    tensor, shape (n, J)
+    """
+    result: Tensor = _LabelLogLikelihood.apply(log_p, logits, labels)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _LabelLogLikelihood(torch.autograd.Function):
+    """`label_log_likelihood` with its gradient written out.
+
+    With r_jc = p_c Π_c,kj / Σ_c' p_c' Π_c',kj, the posterior of class c given the j-th label, g_j the
+    gradient that comes in and w_c = Σ_j g_j r_jc, the gradient for log p_c is w_c, and that for the logits
+    is Σ_j g_j r_jc 1[k = k_j] − w_c Π_ck. So the backward pass is one scaled copy of Π; autograd would
+    scatter into zeros and go over all C² entries several times.
     """
 
     @staticmethod
-    def forward(ctx: Any, log_p: Tensor, logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-        log_confusion = F.log_softmax(logits, dim=-1)
-        columns = labels.T.unsqueeze(1).expand(-1, log_p.shape[1], -1)  # (n, C, J)
+    def forward(ctx: Any, log_p: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+        log_confusion = F.log_softmax(logits, dim=-1, dtype=log_p.dtype)
+        columns = labels.unsqueeze(1).expand(-1, log_p.shape[1], -1)  # (n, C, J)
         joint = log_confusion.gather(2, columns) + log_p.unsqueeze(-1)
-        log_likelihood = torch.logsumexp(joint, dim=1)  # (n, J)
-        posterior = (joint - log_likelihood.unsqueeze(1)).exp_().mul_(weights.T.unsqueeze(1))
+        log_likelihood = torch.logsumexp(joint, dim=1)
+        posterior = (joint - log_likelihood.unsqueeze(1)).exp_()
         ctx.save_for_backward(log_confusion, columns, posterior)
-        return -(log_likelihood * weights.T).sum() / max(len(log_p), 1)
+        ctx.logits_dtype = logits.dtype
+        return log_likelihood
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         log_confusion, columns, posterior = ctx.saved_tensors
-        posterior = posterior * (grad / max(len(posterior), 1))
+        posterior = posterior * grad.unsqueeze(1)
         w = posterior.sum(dim=-1)  # (n, C)
-        grad_logits = log_confusion.exp().mul_(w.unsqueeze(-1)).scatter_add_(2, columns, -posterior)
-        return -w, grad_logits, None, None
+        grad_logits = log_confusion.exp().mul_(-w.unsqueeze(-1)).scatter_add_(2, columns, posterior)
+        return w, grad_logits.to(ctx.logits_dtype), None
+
+
+def adapt(p: Tensor, W: Tensor) -> Tensor:
+    """p W for every entry: a linear layer of its own each.
+
+    Parameters
+    ----------
+    p : tensor, shape (n, C)
+    W : tensor, shape (n, C, C)
+
+    Returns
+    -------
+    tensor, shape (n, C)
+    """
+    return torch.bmm(p.unsqueeze(1), W).squeeze(1)
+
+
+def volume_penalty(V: Tensor, limit: float = 100.0) -> Tensor:
+    """−log det(VᵀV), or 0 where that is not finite or above `limit`.
+
+    Parameters
+    ----------
+    V : tensor, shape (n, C)
+
+    Returns
+    -------
+    tensor, shape ()
+    """
+    none = torch.zeros((), device=V.device)
+    if V.shape[1] > V.shape[0]:
+        return none
+    V = V.double()  # single precision makes almost singular matrices look well
+    gram = V.T @ V
+    factor, failed = torch.linalg.cholesky_ex(gram)
+    pivots = factor.diagonal().square()
+    # A pivot is what a column adds to those before it; of a dependent one rounding leaves more than nothing.
+    dependent = (pivots <= ROUNDING * gram.diagonal()).any()
+    penalty = -pivots.log().sum()
+    usable = not failed and not dependent and penalty <= limit
+    return penalty.float() if usable else none

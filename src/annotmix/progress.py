@@ -27,7 +27,7 @@ class Progress:
         self.title, self.total, self.done, self.show = title, total, done, show
         self._bar: Any = None
         self._task: Any = None
-        self._last_line = 0.0
+        self._last_line: float | None = None
 
     def __enter__(self) -> Progress:
         self._started = time.monotonic()
@@ -41,7 +41,7 @@ class Progress:
             return
         if sys.stderr.isatty():
             self._update_bar(note)
-        elif now - self._last_line >= LINE_EVERY or (self.done == self.total and self._last_line):
+        elif self._last_line is None or now - self._last_line >= LINE_EVERY or self.done == self.total:
             self._last_line = now
             print(f"{self.title}: {self.done}/{self.total}  {note}", file=sys.stderr, flush=True)
 
@@ -52,7 +52,7 @@ class Progress:
             from rich.progress import Progress as Bar
 
             self._bar = Bar(
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(),
                 MofNCompleteColumn(),
                 TimeRemainingColumn(),

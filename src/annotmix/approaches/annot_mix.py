@@ -77,7 +77,7 @@ class AnnotMix(Approach):
             )
         h = self.classifier.features(x)
         logits = self.annotator_model(h, e_a)
-        return marginal_nll(self.classifier.log_proba(h), logits.float(), batch.label, partner_label, lam)
+        return marginal_nll(self.classifier.log_proba(h), logits, batch.label, partner_label, lam)
 
     def _draw(self, item: Tensor, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
         """Partners and λ of the batch's triples, shapes (P,) and (P,)."""

@@ -55,8 +55,6 @@ class Approach(nn.Module):
     name: ClassVar[str]
     #: Definition of p_perf; None where there is no annotator model.
     perf: ClassVar[PerfDefinition | None] = None
-    #: Names of parameters that are not trained, on purpose.
-    frozen: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, classifier: Classifier, n_annotators: int):
         super().__init__()
@@ -103,6 +101,11 @@ class Approach(nn.Module):
             return (self.classifier.log_proba(h) + self.annotator_log_proba(h, annotator)).exp().sum(dim=-1)
         diagonal = torch.diagonal(self.log_confusion(h, annotator), dim1=-2, dim2=-1)
         return (self.classifier.log_proba(h) + diagonal).exp().sum(dim=-1)
+
+    def freeze(self, *parts: str) -> None:
+        """Leave parts of the annotator model as they start; everything else is trained."""
+        for part in parts:
+            getattr(self, part).requires_grad_(False)
 
     def after_step(self) -> None:
         """Called after every step of the optimiser, for constraints on parameters."""

@@ -1,9 +1,11 @@
 """Two stages: the labels of each item become one, then a classifier is trained on that one.
 
-    loss = −(1/B) Σ_n log p_ŷn(x_n), or with vanilla mixup (Zhang et al., ICLR 2018), λ ~ Beta(α, α) per instance,
+    loss = −(1/B) Σ_n log p_ŷn(x_n), or with vanilla mixup, λ ~ Beta(α, α) per instance,
     x̃ = λ x_n + (1−λ) x_n̂,  loss = −(1/B) Σ_n [λ log p_ŷn(x̃) + (1−λ) log p_ŷn̂(x̃)]
 
 There is no annotator model.
+
+Zhang, Cisse, Dauphin, Lopez-Paz: mixup: Beyond Empirical Risk Minimization. ICLR 2018.
 """
 
 from __future__ import annotations

@@ -1,0 +1,51 @@
+"""One confusion matrix an annotator, the same for every instance: Π_m = row-softmax(A_m).
+
+    p_annot = Σ_c p_c Π_m[c, ·],   loss = mean negative log-likelihood of the labels + λ R
+
+Subclasses differ in where A_m starts and in the regulariser R.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from annotmix.approaches.base import Approach, Batch
+from annotmix.losses import marginal_nll
+from annotmix.networks import Classifier
+
+
+class ConfusionTable(Approach):
+    """A table of confusion matrices, one an annotator.
+
+    Parameters
+    ----------
+    start : tensor, shape (C, C)
+        Where the logits A_m start.
+    """
+
+    def __init__(self, classifier: Classifier, n_annotators: int, start: Tensor):
+        super().__init__(classifier, n_annotators)
+        self.A = nn.Parameter(start.repeat(n_annotators, 1, 1))
+
+    def regulariser(self, log_p: Tensor) -> Tensor:
+        """λ R, shape (), for class log-probabilities of the batch's instances, shape (B, C)."""
+        raise NotImplementedError
+
+    def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
+        """Mean negative log-likelihood plus the regulariser."""
+        log_p = self.classifier.log_proba(self.classifier.features(batch.x))
+        nll = marginal_nll(log_p[batch.item], self.A[batch.annotator], batch.label)
+        return nll + self.regulariser(log_p)
+
+    def log_confusion(self, h: Tensor, annotator: Tensor) -> Tensor:
+        """log Π_m, shape (n, C, C)."""
+        return F.log_softmax(self.A[annotator], dim=-1)
+
+
+def check_weight(value: float) -> float:
+    """The weight λ of a regulariser."""
+    if not value >= 0:
+        raise ValueError(f"regularization must be 0 or positive, found {value}.")
+    return value

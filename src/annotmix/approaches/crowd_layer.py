@@ -1,0 +1,43 @@
+"""crowd-layer: a linear layer an annotator behind the classifier.
+
+A matrix W_m an annotator, unconstrained, starts as the identity:
+
+    p_annot = softmax(p W_m),   loss = mean cross-entropy of the given labels
+
+Rodrigues, Pereira: Deep Learning from Crowds. AAAI 2018.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from annotmix.approaches.base import Approach, Batch
+from annotmix.losses import adapt
+from annotmix.networks import Classifier
+
+
+class CrowdLayer(Approach):
+    """A linear layer an annotator turns class probabilities into what the annotator says."""
+
+    name = "crowd-layer"
+    perf = "agreement"
+
+    def __init__(self, classifier: Classifier, n_annotators: int):
+        super().__init__(classifier, n_annotators)
+        self.W = nn.Parameter(torch.eye(classifier.n_classes).repeat(n_annotators, 1, 1))
+
+    def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
+        """Mean cross-entropy of the labels."""
+        p = self.classifier.log_proba(self.classifier.features(batch.x)).exp()
+        return F.cross_entropy(adapt(p[batch.item], self.W[batch.annotator]), batch.label)
+
+    def annotator_log_proba(self, h: Tensor, annotator: Tensor) -> Tensor:
+        """log softmax(p W_m), shape (n, C)."""
+        return F.log_softmax(adapt(self.classifier.log_proba(h).exp(), self.W[annotator]), dim=-1)
+
+    def log_confusion(self, h: Tensor, annotator: Tensor) -> Tensor:
+        """log softmax(e_c W_m), shape (n, C, C): what is said of an instance that is surely of class c."""
+        return F.log_softmax(self.W[annotator], dim=-1)

@@ -1,0 +1,36 @@
+"""ds-mixup: vanilla mixup on the most probable classes of the Dawid–Skene model.
+
+The model, EM with a confusion matrix an annotator, is described in `annotmix.aggregation.dawid_skene`.
+
+Dawid, Skene: Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm. Applied
+Statistics 28(1), 1979, pp. 20–28.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from annotmix.aggregation import aggregated, dawid_skene
+from annotmix.annotations import Annotations
+from annotmix.approaches.two_stage import TwoStage
+from annotmix.networks import Classifier
+
+
+class DsMixup(TwoStage):
+    """Trains on the labels that Dawid–Skene infers, with vanilla mixup.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        λ ~ Beta(alpha, alpha) is the share of the first instance in a mix; 0 switches mixing off.
+    """
+
+    name = "ds-mixup"
+
+    def __init__(self, classifier: Classifier, n_annotators: int, *, alpha: float = 1.0):
+        super().__init__(classifier, n_annotators, alpha=alpha)
+
+    @classmethod
+    def prepare(cls, annotations: Annotations, rng: np.random.Generator) -> Annotations:
+        """One label an item: the most probable class given all labels."""
+        return aggregated(annotations, dawid_skene(annotations).labels)

@@ -1,0 +1,44 @@
+"""The command line, one module a group of commands.
+
+What is slow to import (torch, pandas) is imported inside the commands, so that help comes at once.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import annotmix
+from annotmix.cli.demo import demo
+
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"annotmix {annotmix.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """Learn a classifier from the noisy class labels of many annotators, and see whom and what to trust.
+
+    Example: annotmix demo --out my-folder
+    """
+
+
+app.command()(demo)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

@@ -1,0 +1,489 @@
+"""The scikit-learn classifier that all approaches share: validate, encode, call the engine, ask the model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import assert_all_finite, check_is_fitted, validate_data
+
+import annotmix
+from annotmix import persistence
+from annotmix.annotations import Annotations, some
+from annotmix.approaches import Approach, get_approach, list_approaches
+from annotmix.engine import (
+    INITIALISATION,
+    REFERENCE,
+    VALIDATION,
+    Settings,
+    pick_device,
+    randomness,
+    train,
+)
+from annotmix.inference import (
+    EvaluationSet,
+    Features,
+    about_pairs,
+    encode,
+    log_posterior,
+    mean_confusion,
+    scores,
+)
+from annotmix.labels import as_annotations, require_labels
+from annotmix.networks import Classifier, make_backbone
+from annotmix.parameters import check_parameters, seed_of
+
+#: Training instances that `annotator_confusion()` averages over when it gets none.
+REFERENCE_SIZE = 256
+#: Name under which the features of those instances are kept beside the weights.
+_REFERENCE = "reference"
+#: Parameters that have no influence on the weights.
+_NEUTRAL = {"select", "device", "progress", "checkpoint", "checkpoint_every", "backbone"}
+
+
+class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier that learns from the labels of many annotators.
+
+    Parameters
+    ----------
+    backbone : {"mlp", "resnet18"} or torch.nn.Module, default="mlp"
+        Turns instances into features. A module of your own maps a batch to features of shape (n, H).
+    hidden : tuple of int, default=(256, 128)
+        Widths of the layers of "mlp".
+    dropout : float, default=0.0
+        Dropout after every layer of "mlp".
+    max_epochs : int, default=50
+    batch_size : int, default=64
+        Instances in a batch; they bring all their labels.
+    lr : float, default=0.01
+        Learning rate of RAdam at the start; it falls to 0 along a cosine.
+    weight_decay : float, default=0.0
+        L2 penalty on the classification model.
+    select : {"last", "best"}, default="last"
+        Weights after the last epoch, or of the epoch with the best accuracy on `validation`.
+    classes : sequence, optional
+        All classes; by default those that occur among the labels.
+    missing_label : any, default=-1
+        Marks a missing label in a label matrix, besides `nan` and `None`.
+    random_state : int, RandomState instance or None, default=None
+        The same integer gives the same weights.
+    device : str, default="auto"
+        "cpu", "cuda", "mps"; "auto" takes a GPU where there is one.
+    precision : str, default="32-true"
+        As in Lightning Fabric, for example "bf16-mixed".
+    checkpoint : path, optional
+        Folder in which training leaves its state every `checkpoint_every` epochs and after the last one.
+        A run that finds its own state there goes on from it, to the same bits; needs an integer
+        `random_state`.
+    checkpoint_every : int, default=10
+    progress : bool, default=True
+        Show progress where training takes longer than two seconds.
+    """
+
+    _approach: ClassVar[type[Approach]]
+
+    def __init__(
+        self,
+        *,
+        backbone: str | torch.nn.Module = "mlp",
+        hidden: tuple[int, ...] = (256, 128),
+        dropout: float = 0.0,
+        max_epochs: int = 50,
+        batch_size: int = 64,
+        lr: float = 1e-2,
+        weight_decay: float = 0.0,
+        select: str = "last",
+        classes: Iterable[Any] | None = None,
+        missing_label: Any = -1,
+        random_state: Any = None,
+        device: str = "auto",
+        precision: str = "32-true",
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 10,
+        progress: bool = True,
+    ):
+        self.backbone = backbone
+        self.hidden = hidden
+        self.dropout = dropout
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.select = select
+        self.classes = classes
+        self.missing_label = missing_label
+        self.random_state = random_state
+        self.device = device
+        self.precision = precision
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.progress = progress
+
+    # ---------------------------------------------------------------- training
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        tasks: Iterable[Any] | None = None,
+        validation: tuple[Any, ...] | None = None,
+        monitor: Mapping[str, tuple[Any, ...]] | None = None,
+    ) -> MultiAnnotatorClassifier:
+        """Train on instances and the labels that annotators gave them.
+
+        Parameters
+        ----------
+        X : array-like, memory-mapped array or DataFrame, shape (n, n_features) or (n, ...)
+            Instances. A memory-mapped array is read batch by batch.
+        y : label matrix, long table, Annotations or vector
+            A matrix has a row an item and a column an annotator. A long table (columns `task`, `worker`,
+            `label`) is matched to X by its index or by `tasks`. A vector is the labels of one annotator.
+        tasks : iterable, optional
+            Names of the rows of X.
+        validation : (X, y_true) or (X, y_true, labels), optional
+            Clean labels to select the best epoch by; scored after every epoch.
+        monitor : mapping of name to (X, y_true) or (X, y_true, labels), optional
+            Further sets to score after every epoch; `y_true` may be None. The scores are in `history_`.
+        """
+        rows, names = self._check_X(X, tasks, reset=True)
+        check_parameters(self, validation is not None)
+        annotations = as_annotations(
+            y, len(rows), names, missing_label=self.missing_label, classes=self.classes
+        )
+        require_labels(annotations)
+        self.seed_ = seed_of(self.random_state)
+        device = pick_device(self.device)
+        self.classes_, self.annotators_ = np.array(annotations.classes), np.array(annotations.annotators)
+        if self.classes_.dtype == object and all(isinstance(c, str) for c in self.classes_):
+            self.classes_ = self.classes_.astype(str)
+        with randomness(self.seed_, INITIALISATION) as rng:
+            learnt = self._approach.prepare(annotations, rng)
+            self.module_ = self._make_module(len(learnt.annotators)).to(device)
+        if learnt is not annotations:
+            self.aggregated_labels_ = learnt.to_matrix().iloc[:, 0].rename("label")
+        data = Features(rows, device)
+        sets = dict(monitor or {})
+        if validation is not None:
+            sets[VALIDATION] = validation
+        settings = Settings(
+            max_epochs=self.max_epochs,
+            batch_size=self.batch_size,
+            lr=self.lr,
+            weight_decay=self.weight_decay,
+            seed=self.seed_,
+            precision=self.precision,
+            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+            checkpoint_every=self.checkpoint_every,
+            progress=self.progress,
+        )
+        run = train(
+            self.module_,
+            data,
+            learnt,
+            settings,
+            {name: self._evaluation_set(*parts) for name, parts in sets.items()},
+            self._fingerprint(rows, learnt) if self.checkpoint is not None else "",
+        )
+        self.history_ = pd.DataFrame(run.history).set_index("epoch")
+        self.n_iter_ = run.epoch
+        self.best_epoch_ = run.best_epoch
+        with randomness(self.seed_, REFERENCE) as rng:
+            sample = np.sort(rng.permutation(np.flatnonzero(learnt.labels_per_item))[:REFERENCE_SIZE])
+        reference = Features(rows[sample], device)
+        states = {"last": self.module_.state_dict()} | ({"best": run.best_state} if run.best_state else {})
+        self.states_ = {
+            which: {name: t.detach().clone() for name, t in state.items()} for which, state in states.items()
+        }
+        for which, state in self.states_.items():
+            self.module_.load_state_dict(state)
+            self.states_[which] = {**state, _REFERENCE: encode(self.module_, reference)[0].clone()}
+        return self.use(self.select)
+
+    def use(self, which: str) -> MultiAnnotatorClassifier:
+        """Switch to the weights of the "last" or the "best" epoch without training again."""
+        if which not in self.states_:
+            raise ValueError(
+                f"There are no {which!r} weights, only {', '.join(map(repr, self.states_))}; "
+                '"best" needs validation= in fit.'
+            )
+        state = dict(self.states_[which])
+        # a copy: results depend on the alignment of memory, and a loaded file has its own
+        self._reference = state.pop(_REFERENCE).to(self._device).clone()
+        self.module_.load_state_dict(state)
+        self.module_.eval()
+        return self
+
+    # ---------------------------------------------------------------- classes
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Class probabilities, shape (n, C)."""
+        _, log_p = self._encode(X)
+        return _probabilities(log_p)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of every instance, shape (n,)."""
+        _, log_p = self._encode(X)
+        return np.asarray(self.classes_[log_p.argmax(dim=-1).cpu().numpy()])
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, y_true: Any = None) -> float:
+        """Accuracy on true classes (clf-acc).
+
+        Parameters
+        ----------
+        X : array-like, shape (n, ...)
+        y : array-like, shape (n,)
+            True classes.
+        y_true : array-like, shape (n,), optional
+            True classes, in place of `y`. For model selection, where scikit-learn hands the annotators'
+            labels on as `y`: `GridSearchCV(clf.set_score_request(y_true=True), …).fit(X, Z, y_true=truth)`
+            with scikit-learn's metadata routing enabled.
+        """
+        truth = y if y_true is None else y_true
+        if isinstance(truth, Annotations) or np.ndim(truth) != 1:
+            raise ValueError(
+                "score compares with one true class a row, found labels of shape "
+                f"{np.shape(truth) if not isinstance(truth, Annotations) else truth}. In GridSearchCV and "
+                "cross_val_score, pass the true classes as y_true= (see the documentation of score)."
+            )
+        return float(super().score(X, truth, sample_weight))
+
+    def evaluate(self, X: Any, y_true: ArrayLike | None, labels: Any = None) -> dict[str, float]:
+        """The paper's scores: clf-acc, and with annotators' `labels` also annot-acc and perf-auroc."""
+        check_is_fitted(self)
+        return scores(self.module_, self._evaluation_set(X, y_true, labels))
+
+    # ---------------------------------------------------------------- annotators
+
+    def predict_annotator_proba(self, X: Any, annotators: Iterable[Any] | None = None) -> NDArray[np.float64]:
+        """Probability that an annotator gives a label, shape (n, m, C), for all or the named annotators."""
+        h, _ = self._encode(X)
+        who = self._annotator_index(annotators)
+        result = np.empty((len(h) * len(who), len(self.classes_)))
+        for chunk, log_p in self._grid("annotator_log_proba", h, who):
+            result[chunk] = _probabilities(log_p)
+        return result.reshape(len(h), len(who), -1)
+
+    def predict_annotator_perf(self, X: Any, annotators: Iterable[Any] | None = None) -> NDArray[np.float64]:
+        """Probability that an annotator's label is right, shape (n, m), for all or the named annotators."""
+        h, _ = self._encode(X)
+        who = self._annotator_index(annotators)
+        result = np.empty(len(h) * len(who))
+        for chunk, perf in self._grid("annotator_perf", h, who):
+            result[chunk] = perf.double().cpu().numpy()
+        return result.reshape(len(h), len(who))
+
+    def annotator_confusion(
+        self, X: Any = None, annotators: Iterable[Any] | None = None
+    ) -> NDArray[np.float64]:
+        """Confusion matrices P(label k | true class c), shape (m, C, C), indexed [annotator, c, k].
+
+        Averaged over the instances X; without X over a sample of 256 training instances. Row c weighs the
+        instances by their probability of class c.
+        """
+        if X is None:
+            check_is_fitted(self)
+            h = self._reference
+        else:
+            h, _ = self._encode(X)
+        return mean_confusion(self.module_, h, self._annotator_index(annotators))
+
+    # ---------------------------------------------------------------- labels
+
+    def consensus(self, X: Any, y: Any, *, tasks: Iterable[Any] | None = None) -> pd.DataFrame:
+        """The most probable true class of every item, given the classifier and the labels it received.
+
+        Returns
+        -------
+        DataFrame, a row an item
+            `label`, its `probability`, `n_labels`, and `agreement`: the share of the item's labels that
+            are this label (`nan` without labels).
+        """
+        annotations, log_q = self._posterior(X, y, tasks)
+        best = log_q.argmax(dim=-1).cpu().numpy()
+        n = annotations.labels_per_item
+        agreeing = annotations.item[annotations.label == best[annotations.item]]
+        with np.errstate(invalid="ignore"):
+            agreement = np.bincount(agreeing, minlength=annotations.n_items) / n
+        return pd.DataFrame(
+            {
+                "label": self.classes_[best],
+                "probability": _probabilities(log_q).max(axis=1, initial=0.0),
+                "n_labels": n,
+                "agreement": agreement,
+            },
+            index=pd.Index(annotations.items, name="task"),
+        )
+
+    def label_quality(self, X: Any, y: Any, *, tasks: Iterable[Any] | None = None) -> pd.DataFrame:
+        """The probability that a label is right, given the classifier and all labels of its item.
+
+        Returns
+        -------
+        DataFrame, a row a label
+            `task`, `worker`, `label`, `probability`.
+        """
+        annotations, log_q = self._posterior(X, y, tasks)
+        table = annotations.to_long()
+        table["probability"] = _probabilities(log_q)[annotations.item, annotations.label]
+        return table
+
+    # ---------------------------------------------------------------- files
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Save the model as safetensors and JSON; read it with `annotmix.load`.
+
+        A backbone of your own is not saved as code: `annotmix.load` takes it again.
+        """
+        check_is_fitted(self)
+        custom = isinstance(self.backbone, torch.nn.Module)
+        params = self.get_params(deep=False) | {
+            "backbone": None if custom else self.backbone,
+            "random_state": self.seed_,
+            "classes": None if self.classes is None else list(np.asarray(self.classes).tolist()),
+            "checkpoint": None if self.checkpoint is None else os.fspath(self.checkpoint),
+        }
+        facts = {
+            "approach": self._approach.name,
+            "annotmix": annotmix.__version__,
+            "params": params,
+            "shape": list(self._shape),
+            "backbone_class": type(self.backbone).__qualname__ if custom else None,
+            "classes": persistence.names_to_json(self.classes_),
+            "annotators": persistence.names_to_json(self.annotators_),
+            "n_modelled": self.module_.n_annotators,
+            "feature_names": getattr(self, "feature_names_in_", np.zeros(0)).tolist(),
+            "history": self.history_.reset_index().to_dict("list"),
+            "best_epoch": self.best_epoch_,
+            "seed": self.seed_,
+        }
+        tensors = {name: t.contiguous() for name, t in self.module_.state_dict().items()}
+        tensors[_REFERENCE] = self._reference.contiguous()
+        try:
+            json.dumps(facts)
+        except TypeError as error:
+            raise TypeError(f"A parameter cannot be saved as JSON: {error}.") from error
+        persistence.save_model(folder, tensors, facts)
+
+    # ---------------------------------------------------------------- inside
+
+    @property
+    def _device(self) -> torch.device:
+        return next(self.module_.parameters()).device
+
+    def _make_module(self, n_annotators: int) -> Approach:
+        backbone, n_hidden = make_backbone(self.backbone, self._shape, tuple(self.hidden), self.dropout)
+        classifier = Classifier(backbone, n_hidden, len(self.classes_))
+        own = {name: getattr(self, name) for name in self._approach.hyper_parameters()}
+        return self._approach(classifier, n_annotators, **own)
+
+    def _check_X(
+        self, X: Any, tasks: Iterable[Any] | None = None, *, reset: bool = False
+    ) -> tuple[NDArray[Any], list[Any] | None]:
+        """X as an array and the names of its rows."""
+        names = list(tasks) if tasks is not None else list(X.index) if isinstance(X, pd.DataFrame) else None
+        if isinstance(X, np.memmap):
+            rows: NDArray[Any] = X
+            if reset:
+                self.n_features_in_ = X.shape[1] if X.ndim > 1 else 0
+                self.__dict__.pop("feature_names_in_", None)
+            for first in range(0, len(X), 4096):
+                assert_all_finite(X[first : first + 4096], input_name="X")
+        else:
+            rows = validate_data(self, X, reset=reset, dtype="numeric", allow_nd=True)
+        if rows.ndim < 2:
+            raise ValueError(
+                f"X must have a row an instance and at least two dimensions, found {rows.shape}."
+            )
+        if names is not None and len(names) != len(rows):
+            raise ValueError(f"tasks must name the {len(rows)} rows of X, found {len(names)} names.")
+        if reset:
+            self._shape = tuple(rows.shape[1:])
+        elif tuple(rows.shape[1:]) != self._shape:
+            raise ValueError(
+                f"X has instances of shape {tuple(rows.shape[1:])}, but {type(self).__name__} was trained on "
+                f"instances of shape {self._shape}."
+            )
+        return rows, names
+
+    def _evaluation_set(self, X: Any, y_true: Any, labels: Any = None) -> EvaluationSet:
+        rows, names = self._check_X(X)
+        y = None
+        if y_true is not None:
+            y = pd.Index(self.classes_).get_indexer(pd.Index(np.asarray(y_true)))
+            if len(y) != len(rows):
+                raise ValueError(f"y_true must have a class a row: {len(rows)} rows, {len(y)} classes.")
+        annotations = None if labels is None else self._annotations(labels, len(rows), names)
+        return EvaluationSet(Features(rows, self._device), y, annotations)
+
+    def _annotations(self, y: Any, n_rows: int, names: list[Any] | None) -> Annotations:
+        return as_annotations(
+            y,
+            n_rows,
+            names,
+            missing_label=self.missing_label,
+            classes=self.classes_,
+            annotators=self.annotators_,
+        )
+
+    def _encode(self, X: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        check_is_fitted(self)
+        rows, _ = self._check_X(X)
+        return encode(self.module_, Features(rows, self._device))
+
+    def _posterior(self, X: Any, y: Any, tasks: Iterable[Any] | None) -> tuple[Annotations, torch.Tensor]:
+        check_is_fitted(self)
+        self._require_annotator_model()
+        rows, names = self._check_X(X, tasks)
+        annotations = self._annotations(y, len(rows), names)
+        h, log_p = encode(self.module_, Features(rows, self._device))
+        return annotations, log_posterior(self.module_, h, log_p, annotations)
+
+    def _grid(self, about: Any, h: torch.Tensor, who: NDArray[np.int64]) -> Any:
+        """About every instance and annotator, instance first."""
+        rows = np.repeat(np.arange(len(h)), len(who))
+        return about_pairs(self.module_, about, h, rows, np.tile(who, len(h)))
+
+    def _annotator_index(self, annotators: Iterable[Any] | None) -> NDArray[np.int64]:
+        self._require_annotator_model()
+        if annotators is None:
+            return np.arange(len(self.annotators_))
+        asked = list(annotators)
+        index = pd.Index(self.annotators_).get_indexer(pd.Index(asked))
+        if (index < 0).any():
+            unknown = [name for name, i in zip(asked, index, strict=True) if i < 0]
+            raise ValueError(f"Unknown annotators {some(unknown)}; the model knows {some(self.annotators_)}.")
+        return np.asarray(index, dtype=np.int64)
+
+    def _require_annotator_model(self) -> None:
+        if self._approach.perf is None:
+            with_one = [name for name in list_approaches() if get_approach(name).perf is not None]
+            raise AttributeError(
+                f"{self._approach.name} has no annotator model, so it knows nothing about annotators. "
+                f"These approaches do: {', '.join(with_one)}."
+            )
+
+    def _fingerprint(self, rows: NDArray[Any], annotations: Annotations) -> str:
+        """Identifies parameters and data: labels in full, X by its shape and up to 1024 of its rows."""
+        params = {k: repr(v) for k, v in self.get_params(deep=False).items() if k not in _NEUTRAL}
+        digest = hashlib.sha256(json.dumps([self._approach.name, params, rows.shape]).encode())
+        digest.update(repr(self.module_).encode())
+        for part in (annotations.item, annotations.annotator, annotations.label):
+            digest.update(part.tobytes())
+        step = max(1, len(rows) // 1024)
+        digest.update(np.ascontiguousarray(rows[::step]).tobytes())
+        return digest.hexdigest()
+
+
+def _probabilities(log_p: torch.Tensor) -> NDArray[np.float64]:
+    """Probabilities that sum to one in double precision."""
+    return torch.softmax(log_p.double(), dim=-1).cpu().numpy()

@@ -1,0 +1,1 @@
+"""What a person looks at: charts and self-contained HTML pages."""

@@ -1,0 +1,317 @@
+"""The networks: shapes, sizes, starts, and where gradients go."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from annotmix.mixup import mix
+from annotmix.networks import (
+    MLP,
+    AnnotatorEmbedding,
+    AnnotatorNetwork,
+    BatchNorm,
+    Classifier,
+    ConfusionHead,
+    ResNet18,
+    make_backbone,
+)
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        yield
+
+
+def n_parameters(module: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+# ---------------------------------------------------------------- batch normalisation
+
+
+def test_one_row_is_normalised_by_the_running_statistics():
+    norm = BatchNorm(3)
+    for _ in range(5):
+        norm(2 + 3 * torch.randn(20, 3))
+    nn.init.normal_(norm.weight)
+    nn.init.normal_(norm.bias)
+    before = {name: value.clone() for name, value in norm.state_dict().items()}
+    x = torch.randn(1, 3)
+    found = norm(x)
+    expected = (x - before["running_mean"]) / (before["running_var"] + norm.eps).sqrt()
+    torch.testing.assert_close(found, expected * norm.weight + norm.bias)
+    assert all(torch.equal(value, before[name]) for name, value in norm.state_dict().items())
+    torch.testing.assert_close(norm.eval()(x), found)
+
+
+def test_one_row_sends_gradients():
+    norm = BatchNorm(2)
+    x = torch.randn(1, 2, requires_grad=True)
+    norm(x).sum().backward()
+    assert torch.equal(norm.bias.grad, torch.ones(2))
+    assert (x.grad != 0).all()
+
+
+def test_several_rows_are_normalised_as_ever():
+    ours, theirs = BatchNorm(4), nn.BatchNorm1d(4)
+    for n in (2, 7):
+        x = torch.randn(n, 4)
+        assert torch.equal(ours(x), theirs(x))
+    for a, b in zip(ours.state_dict().values(), theirs.state_dict().values(), strict=True):
+        assert torch.equal(a, b)
+
+
+# ---------------------------------------------------------------- backbones
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_mlp(n):
+    mlp = MLP(7, (256, 128), dropout=0.5)
+    assert mlp(torch.randn(n, 7)).shape == (n, 128)
+    kinds = [type(layer) for layer in mlp]
+    assert kinds == [nn.Linear, BatchNorm, nn.ReLU, nn.Dropout] * 2
+    assert n_parameters(mlp) == (7 * 256 + 256 + 2 * 256) + (256 * 128 + 128 + 2 * 128)
+
+
+def test_mlp_without_dropout_has_none():
+    assert [type(layer) for layer in MLP(3, (8,))] == [nn.Linear, BatchNorm, nn.ReLU]
+
+
+def resnet_size(n_channels: int) -> int:
+    """3×3 stem, then four stages of two blocks; convolutions have no bias, but a normalisation."""
+
+    def convolution(n_in: int, n_out: int, kernel: int) -> int:
+        return n_in * n_out * kernel**2 + 2 * n_out
+
+    total, width = convolution(n_channels, 64, 3), 64
+    for n_out in (64, 128, 256, 512):
+        total += convolution(width, n_out, 3) + 3 * convolution(n_out, n_out, 3)
+        total += convolution(width, n_out, 1) if width != n_out else 0
+        width = n_out
+    return total
+
+
+@pytest.mark.parametrize("n_channels", [1, 3])
+def test_resnet_has_the_size_of_resnet_18(n_channels):
+    assert n_parameters(ResNet18(n_channels)) == resnet_size(n_channels)
+    assert resnet_size(3) + 512 * 10 + 10 == 11_173_962  # the usual ResNet-18 for ten classes of 32×32 images
+
+
+def test_resnet_maps_images_to_features_at_full_resolution():
+    resnet = ResNet18().eval()
+    sizes = {}
+    for name in ("2", "4", "6", "8", "10"):
+        resnet.get_submodule(name).register_forward_hook(
+            lambda _, __, out, name=name: sizes.update({name: tuple(out.shape[1:])})
+        )
+    with torch.no_grad():
+        assert resnet(torch.randn(1, 3, 32, 32)).shape == (1, 512)
+    assert list(sizes.values()) == [(64, 32, 32), (64, 32, 32), (128, 16, 16), (256, 8, 8), (512, 4, 4)]
+
+
+def test_resnet_trains_on_one_small_image():
+    resnet = ResNet18(1)
+    resnet(torch.randn(1, 1, 16, 16)).sum().backward()
+    assert all(parameter.grad is not None for parameter in resnet.parameters())
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "kind", "width"), [("mlp", (5,), MLP, 9), ("resnet18", (1, 8, 8), ResNet18, 512)]
+)
+def test_make_backbone_by_name(name, shape, kind, width):
+    backbone, n_hidden = make_backbone(name, shape, (4, 9), 0.5)
+    assert type(backbone) is kind
+    assert n_hidden == width
+    assert backbone(torch.randn(2, *shape)).shape == (2, width)
+
+
+def test_a_module_of_ones_own_is_copied():
+    own = nn.Sequential(nn.Flatten(), nn.Linear(12, 6), nn.BatchNorm1d(6))
+    own.train()
+    before = {name: value.clone() for name, value in own.state_dict().items()}
+    copy, n_hidden = make_backbone(own, (3, 4), (), 0.0)
+    assert n_hidden == 6
+    with torch.no_grad():
+        for parameter in copy.parameters():
+            parameter.add_(1)
+    assert own.training
+    assert all(torch.equal(value, before[name]) for name, value in own.state_dict().items())
+    assert not {id(p) for p in own.parameters()} & {id(p) for p in copy.parameters()}
+
+
+class Pair(nn.Module):
+    def forward(self, x):
+        return x, x
+
+
+@pytest.mark.parametrize(
+    ("backbone", "shape", "hidden", "message"),
+    [
+        ("mpl", (5,), (4,), r'must be "mlp", "resnet18" or a torch\.nn\.Module .* found \'mpl\''),
+        (None, (5,), (4,), "found None"),
+        ("mlp", (3, 8, 8), (4,), r"found instances of shape \(3, 8, 8\)"),
+        ("mlp", (5,), (), r"hidden must hold at least one positive width, found \(\)"),
+        ("mlp", (5,), (4, 0), r"positive width, found \(4, 0\)"),
+        ("resnet18", (5,), (4,), r"\(channels, height, width\), found instances of shape \(5,\)"),
+        (
+            nn.Conv2d(3, 2, 1),
+            (3, 8, 8),
+            (),
+            r"\(n, 3, 8, 8\) to features of shape \(n, H\); .* shape \(2, 2, 8, 8\)",
+        ),
+        (nn.Flatten(0), (5,), (), r"it gave shape \(10,\)"),
+        (Pair(), (5,), (), "it gave tuple"),
+    ],
+)
+def test_backbones_that_are_refused(backbone, shape, hidden, message):
+    with pytest.raises(ValueError, match=message):
+        make_backbone(backbone, shape, hidden, 0.0)
+
+
+def test_classifier():
+    model = Classifier(MLP(5, (4,)), 4, 3)
+    h = model.features(torch.randn(6, 5))
+    log_p = model.log_proba(h)
+    assert (model.n_hidden, model.n_classes) == (4, 3)
+    assert (h.shape, log_p.shape) == ((6, 4), (6, 3))
+    torch.testing.assert_close(log_p, torch.log(torch.softmax(model.head(h), dim=1)))
+
+
+# ---------------------------------------------------------------- annotators
+
+
+def embedding_and_linear(n_annotators: int, n_dim: int) -> tuple[AnnotatorEmbedding, nn.Linear]:
+    embedding, linear = AnnotatorEmbedding(n_annotators, n_dim), nn.Linear(n_annotators, n_dim)
+    with torch.no_grad():
+        linear.weight.copy_(embedding.weight.T)
+        linear.bias.copy_(embedding.bias)
+    return embedding, linear
+
+
+def test_embedding_is_a_linear_layer_of_one_hot_rows():
+    embedding, linear = embedding_and_linear(6, 4)
+    annotator = torch.tensor([5, 0, 0, 3])
+    toward = torch.randn(4, 4)
+    ours, theirs = embedding(annotator), linear(F.one_hot(annotator, 6).float())
+    torch.testing.assert_close(ours, theirs)
+    (ours * toward).sum().backward()
+    (theirs * toward).sum().backward()
+    torch.testing.assert_close(embedding.weight.grad, linear.weight.grad.T)
+    torch.testing.assert_close(embedding.bias.grad, linear.bias.grad)
+
+
+def test_a_mix_of_embeddings_is_the_linear_layer_of_mixed_one_hot_rows():
+    embedding, linear = embedding_and_linear(6, 4)
+    annotator, partner, lam = torch.tensor([5, 0, 1]), torch.tensor([1, 2, 2]), torch.tensor([0.3, 0.9, 0.5])
+    ours = mix(embedding(annotator), partner, lam)
+    theirs = linear(mix(F.one_hot(annotator, 6).float(), partner, lam))
+    torch.testing.assert_close(ours, theirs)
+    ours.square().sum().backward()
+    theirs.square().sum().backward()
+    torch.testing.assert_close(embedding.weight.grad, linear.weight.grad.T)
+    torch.testing.assert_close(embedding.bias.grad, linear.bias.grad)
+
+
+def test_embedding_starts_like_the_linear_layer():
+    torch.manual_seed(3)
+    linear = nn.Linear(50, 8)
+    torch.manual_seed(3)
+    embedding = AnnotatorEmbedding(50, 8)
+    assert torch.equal(embedding.weight, linear.weight.T)
+    assert torch.equal(embedding.bias, linear.bias)
+    assert {name for name, _ in embedding.named_parameters()} == {"weight", "bias"}
+    assert embedding.weight.is_contiguous()
+
+
+def test_an_unknown_annotator_is_an_error():
+    with pytest.raises(IndexError):
+        AnnotatorEmbedding(3, 2)(torch.tensor([3]))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 10, 100])
+@pytest.mark.parametrize("eta", [0.55, 0.8, 0.9, 0.999])
+def test_confusion_head_starts_at_eta(n_classes, eta):
+    head = ConfusionHead(16, n_classes, eta)
+    start = torch.softmax(head.bias.double().view(n_classes, n_classes), dim=-1)
+    expected = torch.full((n_classes, n_classes), (1 - eta) / (n_classes - 1), dtype=torch.float64)
+    expected.fill_diagonal_(eta)
+    torch.testing.assert_close(start, expected, rtol=1e-5, atol=1e-7)
+    assert torch.equal(head(torch.zeros(2, 16)), head.bias.view(1, n_classes, n_classes).expand(2, -1, -1))
+
+
+def test_confusion_head_is_indexed_by_true_class_then_label():
+    head = ConfusionHead(4, 3, 0.9)
+    x = torch.randn(5, 4)
+    logits = head(x)
+    assert logits.shape == (5, 3, 3)
+    for c in range(3):
+        for k in range(3):
+            expected = x @ head.weight[3 * c + k] + head.bias[3 * c + k]
+            torch.testing.assert_close(logits[:, c, k], expected)
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "eta"), [(4, 0.25), (4, 0.1), (4, 1.0), (4, 1.5), (4, -1), (4, float("nan")), (1, 0.9)]
+)
+def test_eta_outside_its_range(n_classes, eta):
+    with pytest.raises(ValueError, match=rf"eta.*1/C = .*\(C = {n_classes} classes\) and 1, found {eta}"):
+        ConfusionHead(8, n_classes, eta)
+
+
+def test_eta_just_above_chance():
+    head = ConfusionHead(8, 4, 0.2501)
+    assert torch.softmax(head.bias.view(4, 4), dim=-1).diagonal().min() > 0.25
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_annotator_network(n):
+    network = AnnotatorNetwork(n_hidden=7, n_annotators=4, n_classes=3, eta=0.9)
+    e_a = network.embed_annotator(torch.arange(n) % 4)
+    assert e_a.shape == (n, 128)
+    assert network(torch.randn(n, 7), e_a).shape == (n, 3, 3)
+
+
+def test_annotator_network_sends_no_gradient_into_the_features():
+    network = AnnotatorNetwork(n_hidden=7, n_annotators=4, n_classes=3, eta=0.9)
+    backbone = nn.Linear(2, 7)
+    h = backbone(torch.randn(6, 2))
+    h.retain_grad()
+    network(h, network.embed_annotator(torch.arange(6) % 4)).square().sum().backward()
+    assert h.grad is None
+    assert all(parameter.grad is None for parameter in backbone.parameters())
+    # a bias before batch normalisation has no influence, so its gradient may be zero; it must be there
+    assert all(parameter.grad is not None for parameter in network.parameters())
+    assert (network.embed_annotator.weight.grad != 0).any()
+    assert (network.embed_instance.weight.grad != 0).any()
+
+
+def test_annotator_network_follows_instance_and_annotator():
+    network = AnnotatorNetwork(n_hidden=7, n_annotators=2, n_classes=3, eta=0.9).eval()
+    h = torch.randn(2, 7)
+    first, second = (network(h, network.embed_annotator(torch.tensor([m, m]))) for m in (0, 1))
+    assert not torch.allclose(first[0], first[1])
+    assert not torch.allclose(first[0], second[0])
+
+
+def test_annotator_network_has_the_layers_of_the_paper():
+    H, M, C, d = 128, 20, 10, 128
+    network = AnnotatorNetwork(H, M, C, eta=0.9)
+    expected = (H * d + d) + (M * d + d) + (2 * d * d + d) + 2 * d + (d * C**2 + C**2)
+    assert n_parameters(network) == expected
+    dropouts = [module.p for module in network.modules() if isinstance(module, nn.Dropout)]
+    assert dropouts == [0.5]
+
+
+def test_annotator_network_starts_near_eta():
+    network = AnnotatorNetwork(n_hidden=32, n_annotators=50, n_classes=5, eta=0.8)
+    h, annotator = torch.randn(500, 32), torch.arange(500) % 50
+    with torch.no_grad():
+        confusion = torch.softmax(network(h, network.embed_annotator(annotator)), dim=-1)
+    diagonal = confusion.diagonal(dim1=1, dim2=2)
+    # the random weights around the bias spread single entries; their mean stays close
+    assert diagonal.mean().item() == pytest.approx(0.8, abs=0.05)
