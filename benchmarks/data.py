@@ -58,7 +58,14 @@ def load_mgc(folder: Path) -> Dataset:
         y_valid,
         scaler.transform(X_test).astype(np.float32),
         y_test,
-        dict(hidden=(256, 128), dropout=0.5, max_epochs=50, batch_size=64, lr=1e-2, weight_decay=0.0),
+        {
+            "hidden": (256, 128),
+            "dropout": 0.5,
+            "max_epochs": 50,
+            "batch_size": 64,
+            "lr": 1e-2,
+            "weight_decay": 0.0,
+        },
     )
 
 
@@ -80,7 +87,14 @@ def load_labelme(folder: Path) -> Dataset:
         y_valid,
         scaler.transform(X_test).astype(np.float32),
         y_test,
-        dict(hidden=(128,), dropout=0.5, max_epochs=50, batch_size=64, lr=1e-2, weight_decay=1e-4),
+        {
+            "hidden": (128,),
+            "dropout": 0.5,
+            "max_epochs": 50,
+            "batch_size": 64,
+            "lr": 1e-2,
+            "weight_decay": 1e-4,
+        },
     )
 
 

@@ -127,9 +127,7 @@ def test_all_forms_of_labels_give_the_same_model(noisy):
 def test_names_come_back(noisy):
     X, Z, y = noisy
     kinds = np.array(["ant", "bee", "cat"])
-    words = pd.DataFrame(
-        np.where(Z < 0, None, kinds[Z]), columns=["ann", "bob", "cyd", "dan", "eve"]
-    )
+    words = pd.DataFrame(np.where(Z < 0, None, kinds[Z]), columns=["ann", "bob", "cyd", "dan", "eve"])
     clf = classifier().fit(X, words)
     assert clf.classes_.tolist() == ["ant", "bee", "cat"]
     assert clf.annotators_.tolist() == ["ann", "bob", "cyd", "dan", "eve"]
@@ -233,7 +231,7 @@ def test_annotator_predictions_against_a_loop(fitted, noisy):
     p = fitted.predict_proba(X)
     proba, perf = fitted.predict_annotator_proba(X), fitted.predict_annotator_perf(X)
     confusion = fitted.annotator_confusion(X)
-    assert proba.shape == (7, 5, 3) and perf.shape == (7, 5) and confusion.shape == (5, 3, 3)
+    assert (proba.shape, perf.shape, confusion.shape) == ((7, 5, 3), (7, 5), (5, 3, 3))
     np.testing.assert_allclose(proba.sum(axis=-1), 1, atol=1e-12)
     for m in range(5):
         mean = np.zeros((3, 3))

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-#: Share of a squared length that single precision cannot tell from nothing.
+#: Share of a squared length that single precision cannot tell from none.
 ROUNDING = 1e-13
 
 
@@ -141,10 +141,16 @@ def volume_penalty(V: Tensor, limit: float = 100.0) -> Tensor:
         return none
     V = V.double()  # single precision makes almost singular matrices look well
     gram = V.T @ V
-    factor, failed = torch.linalg.cholesky_ex(gram)
-    pivots = factor.diagonal().square()
-    # A pivot is what a column adds to those before it; of a dependent one rounding leaves more than nothing.
-    dependent = (pivots <= ROUNDING * gram.diagonal()).any()
-    penalty = -pivots.log().sum()
-    usable = not failed and not dependent and penalty <= limit
-    return penalty.float() if usable else none
+    sign, logdet = torch.linalg.slogdet(gram)
+    usable = sign > 0 and torch.isfinite(logdet) and -logdet <= limit and not _is_singular(gram.detach())
+    return -logdet.float() if usable else none
+
+
+def _is_singular(gram: Tensor) -> bool:
+    """Whether columns of V depend on each other to within rounding, given VᵀV.
+
+    Rounding gives even a singular matrix a small determinant, so that alone cannot tell. The columns are
+    compared at equal length: a small one is not a dependent one.
+    """
+    length = gram.diagonal().sqrt()
+    return bool(torch.linalg.eigvalsh(gram / torch.outer(length, length))[0] <= ROUNDING)
