@@ -1,9 +1,11 @@
 """Accuracy of approaches on real crowd labels under the paper's protocol: mean ± std over seeds, last epoch.
 
-    python benchmarks/accuracy.py mgc --data FOLDER --approaches annot-mix annot-mix:alpha=0 mv-base true-base
+    python benchmarks/accuracy.py mgc --data FOLDER
+    python benchmarks/accuracy.py mgc --data FOLDER --approaches annot-mix annot-mix:alpha=0
 
-Parameters of an approach follow its name: `annot-mix:alpha=0.4,eta=0.8`. true-base trains on the true
-classes. Runs go to as many processes as there are cores, one thread each.
+By default all approaches of the paper, those with published=True twice, beside the paper's row and that of
+the paper's published code. Parameters of an approach follow its name: `annot-mix:alpha=0.4,eta=0.8`. true-base
+trains on the true classes. Runs go to as many processes as there are cores, one thread each.
 """
 
 from __future__ import annotations
@@ -20,10 +22,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import torch
 from data import LOADERS, data_folder
+from reference import PAPER, PUBLISHED_CODE
 
 import annotmix
 
 torch.set_num_threads(1)
+SCORES = ["last/clf-acc", "best/clf-acc", "train/annot-acc", "train/perf-auroc", "train/consensus", "seconds"]
 
 
 def parse(spec: str) -> tuple[str, dict]:
@@ -65,7 +69,7 @@ def main() -> None:
     )
     parser.add_argument("dataset", choices=sorted(LOADERS))
     parser.add_argument("--data", help="folder with the datasets; default: ANNOTMIX_DATA")
-    parser.add_argument("--approaches", nargs="+", default=["annot-mix", "annot-mix:alpha=0"])
+    parser.add_argument("--approaches", nargs="+", default=everything())
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--json", help="also write every run to this file")
@@ -77,26 +81,30 @@ def main() -> None:
     if args.json:
         with open(args.json, "w") as file:
             json.dump(results, file, indent=1)
-    keys = [
-        "last/clf-acc",
-        "best/clf-acc",
-        "train/annot-acc",
-        "train/perf-auroc",
-        "train/consensus",
-        "seconds",
-    ]
     print(f"{args.dataset}, {args.seeds} seeds, mean ± std")
-    print("| approach | " + " | ".join(keys) + " |")
-    print("|---|" + "---|" * len(keys))
+    print("| approach | " + " | ".join(["paper", "published code", *SCORES]) + " |")
+    print("|---|" + "---|" * (len(SCORES) + 2))
     for spec in args.approaches:
-        cells = []
-        for key in keys:
-            values = np.array([r[key] for r in results if r["spec"] == spec and key in r])
-            scale = 1 if key == "seconds" else 100
-            cells.append(
-                f"{scale * values.mean():.1f} ± {scale * values.std(ddof=1):.1f}" if len(values) > 1 else "–"
-            )
-        print(f"| {spec} | " + " | ".join(cells) + " |")
+        name = spec.partition(":")[0]
+        others = [cell(table[args.dataset].get(name)) for table in (PAPER, PUBLISHED_CODE)]
+        ours = [summary([r for r in results if r["spec"] == spec], key) for key in SCORES]
+        print(f"| {spec} | " + " | ".join(others + ours) + " |")
+
+
+def everything() -> list[str]:
+    """All approaches of the paper, and those with a published variant twice."""
+    names = list(PAPER["mgc"])
+    published = [n for n in names if "published" in annotmix.get_approach(n).hyper_parameters()]
+    return [*names, *(f"{name}:published=True" for name in published), "annot-mix:alpha=0"]
+
+
+def cell(figure: tuple[float, float] | None) -> str:
+    return "–" if figure is None else f"{figure[0]:.1f} ± {figure[1]:.1f}"
+
+
+def summary(results: list[dict], key: str) -> str:
+    values = [r[key] * (1 if key == "seconds" else 100) for r in results if key in r]
+    return cell((np.mean(values), np.std(values, ddof=1)) if len(values) > 1 else None)
 
 
 if __name__ == "__main__":

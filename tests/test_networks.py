@@ -15,6 +15,7 @@ from annotmix.networks import (
     BatchNorm,
     Classifier,
     ConfusionHead,
+    Dropout,
     ResNet18,
     make_backbone,
 )
@@ -74,7 +75,7 @@ def test_mlp(n):
     mlp = MLP(7, (256, 128), dropout=0.5)
     assert mlp(torch.randn(n, 7)).shape == (n, 128)
     kinds = [type(layer) for layer in mlp]
-    assert kinds == [nn.Linear, BatchNorm, nn.ReLU, nn.Dropout] * 2
+    assert kinds == [nn.Linear, BatchNorm, nn.ReLU, Dropout] * 2
     assert n_parameters(mlp) == (7 * 256 + 256 + 2 * 256) + (256 * 128 + 128 + 2 * 128)
 
 
@@ -315,3 +316,28 @@ def test_annotator_network_starts_near_eta():
     diagonal = confusion.diagonal(dim1=1, dim2=2)
     # the random weights around the bias spread single entries; their mean stays close
     assert diagonal.mean().item() == pytest.approx(0.8, abs=0.05)
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+def test_dropout_zeroes_with_its_chance_and_keeps_the_mean(p):
+    torch.manual_seed(0)
+    dropout, n = Dropout(p), 200_001  # not a multiple of four
+    out = dropout(torch.full((n,), 2.0))
+    share = float((out == 0).float().mean())
+    assert abs(share - p) < 4 * (p * (1 - p) / n) ** 0.5
+    torch.testing.assert_close(out[out != 0].unique(), torch.tensor([2 / (1 - p)]), rtol=1e-4, atol=0)
+    kept = (out != 0).float()
+    correlation = float(((kept[1:] - kept.mean()) * (kept[:-1] - kept.mean())).mean() / kept.var())
+    assert abs(correlation) < 4 / n**0.5
+
+
+def test_dropout_follows_torch_s_seed_and_passes_gradients_of_kept_entries():
+    x = torch.ones(64, 9, requires_grad=True)
+    torch.manual_seed(3)
+    first = Dropout(0.3)(x)
+    torch.manual_seed(3)
+    assert torch.equal(first, Dropout(0.3)(x))
+    first.sum().backward()
+    assert torch.equal(x.grad, first.detach())
+    assert Dropout(0.3).eval()(x) is x or torch.equal(Dropout(0.3).eval()(x), x)
+    assert torch.equal(Dropout(0.0)(x), x)

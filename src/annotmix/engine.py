@@ -23,6 +23,7 @@ from torch import Tensor
 from annotmix.annotations import Annotations
 from annotmix.approaches.base import Approach, Batch
 from annotmix.inference import EvaluationSet, Features, scores
+from annotmix.optimizer import FlatRAdam
 from annotmix.persistence import ModelFileError, load_tensors, save_tensors
 from annotmix.progress import Progress
 
@@ -87,9 +88,8 @@ def train(
         History and best weights. The model itself holds the last epoch's.
     """
     fabric = Fabric(accelerator=X.device.type, devices=1, precision=settings.precision)
-    # foreach: one call for many small parameters instead of many small calls
     groups = model.parameter_groups(settings.lr, settings.weight_decay)
-    optimizer = torch.optim.RAdam(groups, lr=settings.lr, foreach=True)
+    optimizer = FlatRAdam(groups, lr=settings.lr)
     wrapped, wrapped_optimizer = fabric.setup(model, optimizer)
     run = _resume(model, optimizer, settings, fingerprint)
     labels = Labels(annotations, X.device)

@@ -25,6 +25,22 @@ class BatchNorm(nn.BatchNorm1d):
         return super().forward(input)
 
 
+class Dropout(nn.Dropout):
+    """Dropout that draws 16 bits an entry instead of a float: several times faster on a CPU.
+
+    The chance is p to the nearest 1/65536. On other devices it is PyTorch's own.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Zero entries with chance p and scale the rest; shape as `input`."""
+        cut = round(self.p * 65536)
+        if not self.training or input.device.type != "cpu" or not 0 < cut < 65536:
+            return super().forward(input)
+        bits = torch.empty(-(-input.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
+        keep = (bits.view(torch.int16)[: input.numel()] >= cut - 32768).view(input.shape)
+        return input * keep.to(input.dtype).mul_(65536 / (65536 - cut))
+
+
 class MLP(nn.Sequential):
     """Linear → BatchNorm → ReLU → Dropout, once for every entry of `hidden`.
 
@@ -36,7 +52,7 @@ class MLP(nn.Sequential):
         for width in hidden:
             layers += [nn.Linear(n_features, width), BatchNorm(width), nn.ReLU(inplace=True)]
             if dropout > 0:
-                layers.append(nn.Dropout(dropout))
+                layers.append(Dropout(dropout))
             n_features = width
         super().__init__(*layers)
 
@@ -206,7 +222,7 @@ class AnnotatorNetwork(nn.Module):
         self.embed_instance = nn.Linear(n_hidden, n_dim)
         self.embed_annotator = AnnotatorEmbedding(n_annotators, n_dim)
         self.trunk = nn.Sequential(
-            nn.Dropout(dropout), nn.Linear(2 * n_dim, n_dim), BatchNorm(n_dim), nn.ReLU(inplace=True)
+            Dropout(dropout), nn.Linear(2 * n_dim, n_dim), BatchNorm(n_dim), nn.ReLU(inplace=True)
         )
         self.head = ConfusionHead(n_dim, n_classes, eta)
 

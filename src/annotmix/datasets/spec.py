@@ -1,0 +1,127 @@
+"""What the table of datasets is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from annotmix.datasets.rows import Raw
+
+
+@dataclass(frozen=True)
+class File:
+    """A file or folder of a dataset, and where it comes from.
+
+    Parameters
+    ----------
+    path : str
+        Its place in a data folder.
+    url : str, optional
+        Its original home, or that of the archive that holds it.
+    checksum : str, optional
+        "sha256:…" or "md5:…" of what `url` gives, checked after a download. None where no trustworthy one is
+        known: then only the format is checked, when the file is read.
+    inside : str, optional
+        Its path in the archive that `url` gives.
+    also : tuple of str
+        Other places in a data folder where it is accepted.
+    """
+
+    path: str
+    url: str | None = None
+    checksum: str | None = None
+    inside: str | None = None
+    also: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures of a dataset as in Table 1 of the paper; None where one is not known."""
+
+    train: int | None = None
+    valid: int | None = None
+    test: int | None = None
+    classes: int | None = None
+    annotators: int | None = None
+    labels_per_instance: float | None = None
+    labels_per_annotator: float | None = None
+    percent_false: float | None = None
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """How the annotators of a dataset are simulated.
+
+    Parameters
+    ----------
+    per_item : (int, int)
+        Least and most labels of a training instance.
+    max_epochs : int, optional
+        Networks train for up to as many epochs. None: confusion matrices in place of networks.
+    a, b : (float, float)
+        Ranges of the two parameters of the Beta distribution of the ratio of a class that a network sees.
+    """
+
+    per_item: tuple[int, int]
+    max_epochs: int | None = None
+    a: tuple[float, float] = (0.0, 1.0)
+    b: tuple[float, float] = (0.5, 2.0)
+
+
+#: Draw `count` instances for the part `into`, stratified by class, out of the part `out_of`.
+Draw = tuple[str, str, int]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A row of the table of datasets.
+
+    Parameters
+    ----------
+    name, kind, description, citation, licence : str
+        `kind` is what an instance is: "tabular", "text" or "image".
+    reader : callable
+        Reads the files: `reader(paths, classes, **options)` with paths by the keys of `files` and `instances`.
+    settings : mapping
+        The paper's settings as keyword arguments of an estimator.
+    files : mapping of str to File
+        Files with the labels, and with the instances where these are in the same files.
+    instances : mapping of str to File
+        Files that only the instances need; without them labels can still be counted.
+    classes : tuple, optional
+        Names of the classes where the files do not hold them.
+    options : mapping
+        Further arguments of the reader.
+    sizes : mapping of str to int
+        Instances that the files hold for "train", "valid" and "test", before anything is drawn.
+    draws : tuple of (into, out_of, count)
+        How the remaining parts are drawn, in this order.
+    simulation : Simulation, optional
+        Where annotators are simulated.
+    paper : Figures, optional
+        What Table 1 of the paper says.
+    """
+
+    name: str
+    kind: str
+    description: str
+    citation: str
+    licence: str
+    reader: Callable[..., Raw]
+    settings: Mapping[str, Any]
+    files: Mapping[str, File] = field(default_factory=dict)
+    instances: Mapping[str, File] = field(default_factory=dict)
+    classes: tuple[Any, ...] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    draws: tuple[Draw, ...] = ()
+    simulation: Simulation | None = None
+    paper: Figures | None = None
+
+    def read(self, paths: Mapping[str, Path]) -> Raw:
+        """What the files hold; instances only where `paths` has their files."""
+        return self.reader(paths, self.classes, **self.options)
