@@ -4,8 +4,8 @@
     python benchmarks/accuracy.py mgc --data FOLDER --approaches annot-mix annot-mix:alpha=0
 
 By default all approaches of the paper, those with published=True twice, beside the paper's row and that of
-the paper's published code. Parameters of an approach follow its name: `annot-mix:alpha=0.4,eta=0.8`. true-base
-trains on the true classes. Runs go to as many processes as there are cores, one thread each.
+the paper's published code. Parameters of an approach follow its name: `annot-mix:alpha=0.4,eta=0.8`.
+true-base trains on the true classes. Runs go to as many processes as there are cores, one thread each.
 """
 
 from __future__ import annotations

@@ -112,15 +112,13 @@ class Rows:
 
     def numbers(self, first: int, last: int) -> NDArray[np.float64]:
         """The columns from `first` up to but not including `last`, as finite numbers."""
-        cells = [row[first:last] for row in self.cells]
-        try:
-            values = np.array(cells, dtype=np.float64).reshape(len(cells), -1)
-            if np.isfinite(values).all():
-                return values
-        except ValueError:
-            pass
-        row, column = next((r, c) for r in range(len(cells)) for c in range(len(cells[r])) if not _finite(cells[r][c]))
-        raise self.error(row, f"column {first + column + 1} must be a number, found {cells[row][column]!r:.60}.")
+        values = np.array([[_number(cell) for cell in row[first:last]] for row in self.cells], dtype=np.float64)
+        values = values.reshape(len(self), last - first)
+        if (wrong := np.argwhere(~np.isfinite(values))).size:
+            row, column = int(wrong[0, 0]), first + int(wrong[0, 1])
+            found = self.cells[row][column]
+            raise self.error(row, f"column {column + 1} must be a finite number, found {found!r:.60}.")
+        return values
 
     def unique(self, column: Sequence[str], what: str) -> NDArray[Any]:
         """The cells as names, none of which may stand twice."""
@@ -215,8 +213,8 @@ def _same_width(rows: Rows, width: int | None = None) -> Rows:
     return rows
 
 
-def _finite(cell: str) -> bool:
+def _number(cell: str) -> float:
     try:
-        return bool(np.isfinite(float(cell)))
+        return float(cell)
     except ValueError:
-        return False
+        return float("nan")
