@@ -248,8 +248,8 @@ def test_a_consistent_liar_is_understood() -> None:
 
 def test_names_and_gaps() -> None:
     a = Annotations.from_matrix(
-        [["yes", "yes"], ["no", None], [None, None]], items=["x", "y", "z"], annotators=["ann", "bob"]
-    ).align(annotators=["ann", "cem", "bob"], classes=["maybe", "no", "yes"])
+        [["yes", "yes"], ["no", None], [None, None]], items=["x", "y", "z"], annotators=["w0", "w1"]
+    ).align(annotators=["w0", "w2", "w1"], classes=["maybe", "no", "yes"])
     result = dawid_skene(a)
     assert result.labels.to_dict() == {"x": "yes", "y": "no"}
     assert (result.labels.index.name, result.labels.name) == ("task", "label")
