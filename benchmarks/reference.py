@@ -34,7 +34,7 @@ PAPER = {
     },
 }
 
-#: The paper's published code, run again on mgc with five seeds.
+#: The paper's published code, run again: mgc with five seeds, labelme with VGG-16 features.
 PUBLISHED_CODE = {
     "mgc": {
         "annot-mix": (73.8, 0.7),
@@ -50,5 +50,5 @@ PUBLISHED_CODE = {
         "mv-base": (66.1, 0.6),
         "true-base": (79.5, 0.5),
     },
-    "labelme": {},
+    "labelme": {"annot-mix": (81.6, 0.5)},
 }

@@ -7,8 +7,9 @@ import sys
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from annotmix.simulation import confuser, hammer, simulate, spammer, specialist, thin
+from annotmix.simulation import confuser, hammer, local_expert, simulate, spammer, specialist, thin
 
 C = 5
 CROWD = {
@@ -95,6 +96,22 @@ def test_names_and_seeds():
     np.testing.assert_array_equal(labels.label, again.label)
 
 
+def test_local_expert_changes_from_near_to_far():
+    X = np.array([[0.0, 0.0], [3.0, 4.0], [60.0, 80.0]])
+    near, far = hammer(3, 0.9), spammer(3, always=2)
+    expert = local_expert(X, X[0], near, far, radius=5)
+    np.testing.assert_allclose(expert.closeness, [1, 0.5, 0], atol=1e-12)
+    np.testing.assert_allclose(local_expert(X, X[0], near, far).closeness, expert.closeness, atol=1e-12)
+    # many items at the three places: what they are given follows the mix of the two matrices
+    place, y = np.repeat(np.arange(3), 6000), np.tile(np.arange(3), 6000)
+    many = local_expert(X[place], X[0], near, far, radius=5)
+    given = simulate(y, {"local": many, "hammer": near}, random_state=0).to_matrix()["local"].to_numpy()
+    for n, closeness in enumerate([1, 0.5, 0]):
+        for c in range(3):
+            share = np.bincount(given[(place == n) & (y == c)], minlength=3) / 2000
+            np.testing.assert_allclose(share, closeness * near[c] + (1 - closeness) * far[c], atol=0.06)
+
+
 def test_thin_keeps_a_subset_in_range():
     _, labels = full()
     few = thin(labels, (2, 4), random_state=3)
@@ -112,6 +129,61 @@ def test_thin_makes_loads_unequal():
     assert np.all(np.abs(few.labels_per_annotator - expected) < 5 * np.sqrt(expected))
     drawn = thin(labels, random_state=0).labels_per_annotator
     assert drawn.max() > 1.5 * drawn.min()
+
+
+def slowly_thinned(labels, per_item, seed):
+    """The pairs (item, annotator) that are kept, item by item, clock by clock."""
+    rng = np.random.default_rng(seed)
+    load = rng.beta(1, 3, size=labels.n_annotators)
+    clock = rng.exponential(size=len(labels))
+    wanted = rng.integers(per_item[0], per_item[1] + 1, size=labels.n_items)
+    kept = []
+    for n in range(labels.n_items):
+        own = [p for p in range(len(labels)) if labels.item[p] == n]
+        own.sort(key=lambda p: clock[p] / load[labels.annotator[p]])
+        kept += [(n, labels.annotator[p]) for p in own[: wanted[n]]]
+    return sorted(kept)
+
+
+@pytest.mark.parametrize("per_item", [(2, 4), (1, 1), (3, 6)])
+def test_thin_equals_the_obvious_loop(per_item):
+    _, labels = full(n=60)
+    few = thin(thin(labels, (4, 6), random_state=5), per_item, random_state=7)
+    expected = slowly_thinned(thin(labels, (4, 6), random_state=5), per_item, 7)
+    assert list(zip(few.item, few.annotator, strict=True)) == expected
+
+
+def test_thin_draws_like_numpy_without_replacement():
+    n, loads = 20_000, np.array([8, 4, 2, 2, 1, 1])
+    _, labels = full(n=n)
+    few = thin(labels, 3, loads=loads, random_state=0)
+    rng = np.random.default_rng(1)
+    chosen = [rng.choice(6, size=3, replace=False, p=loads / loads.sum()) for _ in range(n)]
+    expected = np.bincount(np.concatenate(chosen), minlength=6)
+    assert np.all(few.labels_per_item == 3)
+    # both are draws: five standard errors of the difference of two counts
+    assert np.all(np.abs(few.labels_per_annotator - expected) < 5 * np.sqrt(n / 2))
+
+
+def test_thin_takes_each_number_of_labels_equally_often_and_loads_from_beta():
+    _, labels = full(n=6000)
+    few = thin(labels, (2, 4), random_state=0)
+    counts = np.bincount(few.labels_per_item)[2:]
+    assert np.all(np.abs(counts - 2000) < 5 * np.sqrt(2000 * 2 / 3))
+    share = np.concatenate(
+        [thin(labels, 1, random_state=seed).labels_per_annotator / 6000 for seed in range(60)]
+    )
+    rng = np.random.default_rng(0)
+    load = rng.beta(1, 3, size=(5000, len(CROWD)))
+    assert stats.ks_2samp(share, (load / load.sum(axis=1, keepdims=True)).ravel()).pvalue > 0.01
+
+
+def test_thin_takes_a_fixed_number():
+    _, labels = full(n=30)
+    assert set(thin(labels, 1, random_state=0).labels_per_item) == {1}
+    np.testing.assert_array_equal(
+        thin(labels, 2, random_state=0).annotator, thin(labels, (2, 2), random_state=0).annotator
+    )
 
 
 def test_thin_keeps_all_labels_of_an_item_that_has_few():
@@ -133,6 +205,12 @@ def test_thin_is_repeatable():
         (lambda: simulate([0, 1], {"a": np.ones((2, 2))}), "sum to 1"),
         (lambda: thin(full(5)[1], loads=[1, 2]), "loads must be 6"),
         (lambda: thin(full(5)[1], loads=[0, 1, 1, 1, 1, 1]), "positive"),
+        (lambda: thin(full(5)[1], loads=[np.nan, 1, 1, 1, 1, 1]), "positive"),
+        (lambda: thin(full(5)[1], 0), "per_item"),
+        (lambda: thin(full(5)[1], (4, 2)), "per_item"),
+        (lambda: local_expert(np.ones((3, 2)), [1, 1], hammer(3), spammer(3)), "radius"),
+        (lambda: simulate([0], {"a": local_expert([[0], [1]], [0], hammer(3), spammer(3), 1)}), "2 items"),
+        (lambda: simulate([0], {"a": np.ones((2, 3)) / 3}), "square"),
     ],
 )
 def test_mistakes_are_named(call, message):

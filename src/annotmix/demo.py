@@ -66,7 +66,7 @@ def run_demo(out: Path, seed: int = 0, epochs: int = 40) -> Findings:
     X, y, X_test, y_test = _digits()
     rng = np.random.default_rng(seed)
     matrices, loads = {name: m for name, (m, _) in CROWD.items()}, [load for _, load in CROWD.values()]
-    labels = thin(simulate(y, matrices, random_state=rng), loads=loads, random_state=rng)
+    labels = thin(simulate(y, matrices, random_state=rng), (3, 4), loads=loads, random_state=rng)
 
     classifiers = {}
     for name, source in LEARNS_FROM.items():

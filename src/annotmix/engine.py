@@ -22,6 +22,7 @@ from torch import Tensor
 
 from annotmix.annotations import Annotations
 from annotmix.approaches.base import Approach, Batch
+from annotmix.augmentation import Augmentation
 from annotmix.inference import EvaluationSet, Features, scores
 from annotmix.optimizer import FlatRAdam
 from annotmix.persistence import ModelFileError, load_tensors, save_tensors
@@ -42,6 +43,7 @@ class Settings:
     batch_size: int = 64
     lr: float = 1e-2
     weight_decay: float = 0.0
+    augment: Augmentation | None = None
     seed: int = 0
     precision: Any = "32-true"
     checkpoint: Path | None = None
@@ -103,7 +105,7 @@ def train(
             total = torch.zeros((), device=X.device)
             model.train()
             with randomness(settings.seed, EPOCH, epoch) as rng:
-                for batch in labels.batches(X, settings.batch_size, rng):
+                for batch in labels.batches(X, settings.batch_size, rng, settings.augment):
                     loss = wrapped(batch, rng)
                     fabric.backward(loss)
                     wrapped_optimizer.step()
@@ -137,7 +139,9 @@ class Labels:
         self.annotator = torch.tensor(annotations.annotator, device=device)
         self.label = torch.tensor(annotations.label, device=device)
 
-    def batches(self, X: Features, batch_size: int, rng: np.random.Generator) -> Iterator[Batch]:
+    def batches(
+        self, X: Features, batch_size: int, rng: np.random.Generator, augment: Augmentation | None = None
+    ) -> Iterator[Batch]:
         """All labelled items once, shuffled, `batch_size` at a time with all their labels."""
         order = rng.permutation(self.labelled)
         count = self.count[order]
@@ -150,7 +154,8 @@ class Labels:
         for first in range(0, len(order), batch_size):
             last = min(first + batch_size, len(order))
             part = slice(end[first] - count[first], end[last - 1])
-            yield Batch(X.take(order[first:last]), row[part], annotator[part], label[part])
+            x = X.draw(order[first:last], rng)
+            yield Batch(x if augment is None else augment(x, rng), row[part], annotator[part], label[part])
 
 
 @contextmanager
@@ -166,18 +171,6 @@ def randomness(seed: int, *stream: int) -> Iterator[np.random.Generator]:
     with torch.random.fork_rng():
         torch.manual_seed(int(torch_seed.generate_state(1, np.uint64)[0]))
         yield np.random.default_rng(numpy_seed)
-
-
-def pick_device(device: str) -> torch.device:
-    """The device by name; "auto" takes a GPU where there is one."""
-    if device == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda")
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-    try:
-        return torch.device(device)
-    except RuntimeError as error:
-        raise ValueError(f'device must be "auto", "cpu", "cuda" or "mps", found {device!r}.') from error
 
 
 def _due(epoch: int, settings: Settings) -> bool:

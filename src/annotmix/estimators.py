@@ -17,7 +17,9 @@ import torch
 from annotmix import persistence
 from annotmix.annotations import some
 from annotmix.approaches import Approach, get_approach, list_approaches
-from annotmix.engine import INITIALISATION, pick_device, randomness
+from annotmix.devices import pick_device
+from annotmix.encoders import Encoder, encoder_from_dict, make_encoder
+from annotmix.engine import INITIALISATION, randomness
 from annotmix.multi_annotator import MultiAnnotatorClassifier
 
 
@@ -61,7 +63,11 @@ def make_classifier(approach: str, **params: Any) -> MultiAnnotatorClassifier:
 
 
 def load(
-    folder: str | os.PathLike[str], *, backbone: torch.nn.Module | None = None, device: str = "auto"
+    folder: str | os.PathLike[str],
+    *,
+    backbone: torch.nn.Module | None = None,
+    encoder: str | Encoder | None = None,
+    device: str = "auto",
 ) -> MultiAnnotatorClassifier:
     """Read a model that `save` wrote. Nothing in the files is executed.
 
@@ -70,6 +76,9 @@ def load(
     folder : path
     backbone : torch.nn.Module, optional
         The backbone, where the model was trained with one of your own.
+    encoder : str or encoder, optional
+        In place of the encoder that the model names, for example where its folder has moved. An encoder's
+        weights are read when they are first needed.
     device : str, default="auto"
     """
     tensors, facts = persistence.load_model(folder)
@@ -81,6 +90,8 @@ def load(
             )
         clf = make_classifier(facts["approach"], **_tuples(facts["params"]))
         clf.set_params(device=device)
+        if (found := _encoder(encoder, facts["params"].get("encoder"), device)) is not None:
+            clf.encoder = clf.encoder_ = found
         if backbone is not None:
             clf.set_params(backbone=backbone)
         clf.classes_ = persistence.names_from_json(facts["classes"])
@@ -101,6 +112,16 @@ def load(
         raise persistence.ModelFileError(
             f"{os.fspath(folder)!r} does not hold a model that this version of annotmix understands: {error}"
         ) from error
+
+
+def _encoder(given: str | Encoder | None, saved: dict[str, Any] | None, device: str) -> Encoder | None:
+    if saved is not None:
+        return (
+            encoder_from_dict(saved, device=device) if given is None else make_encoder(given, device=device)
+        )
+    if given is not None:
+        raise persistence.ModelFileError("encoder= is given, but the model was trained without one.")
+    return None
 
 
 def _tuples(params: dict[str, Any]) -> dict[str, Any]:

@@ -32,23 +32,49 @@ class Features:
     """Rows of X as float32 tensors on the device.
 
     An array in memory is moved to the device once. A memory-mapped array stays on disk, and only the rows
-    that are asked for are read.
+    that are asked for are read. Images of dtype uint8 (more than one dimension an instance) stay bytes in
+    memory; the rows that are asked for are divided by 255.
+
+    Parameters
+    ----------
+    X : array, shape (n, ...)
+    device : torch.device
+    views : bool, default=False
+        X is an array in memory of shape (n, n_views, ...): every instance comes in several views. `take`
+        gives the first one, `draw` a random one.
     """
 
-    def __init__(self, X: NDArray[np.generic], device: torch.device):
-        self.device, self.shape = device, X.shape
+    def __init__(self, X: NDArray[np.generic], device: torch.device, views: bool = False):
+        self.device, self.shape = device, (*X.shape[:1], *X.shape[1 + views :])
+        self._bytes = X.dtype == np.uint8 and len(self.shape) > 2
         self._mapped = X if isinstance(X, np.memmap) else None
-        self._tensor = None if self._mapped is not None else torch.as_tensor(_float32(X), device=device)
+        self._tensor = self._views = None
+        if self._mapped is None:
+            self._tensor = torch.as_tensor(
+                np.ascontiguousarray(X) if self._bytes else _float32(X), device=device
+            )
+        if self._tensor is not None and views:
+            self._views, self._tensor = self._tensor, self._tensor[:, 0]
 
     def __len__(self) -> int:
         return int(self.shape[0])
 
     def take(self, rows: NDArray[np.int64] | slice) -> Tensor:
         """Rows of X, shape (len(rows), ...)."""
-        if self._tensor is not None:
-            return self._tensor[torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows]
-        assert self._mapped is not None
-        return torch.from_numpy(_float32(np.array(self._mapped[rows]))).to(self.device)
+        if self._tensor is None:
+            assert self._mapped is not None
+            mapped = np.array(self._mapped[rows])
+            x = torch.from_numpy(mapped if self._bytes else _float32(mapped)).to(self.device)
+        else:
+            x = self._tensor[torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows]
+        return x.float().div_(255) if self._bytes else x
+
+    def draw(self, rows: NDArray[np.int64], rng: np.random.Generator) -> Tensor:
+        """Rows of X for training, shape (len(rows), ...): of several views one, drawn by `rng`."""
+        if self._views is None:
+            return self.take(rows)
+        view = rng.integers(self._views.shape[1], size=len(rows))
+        return self._views[torch.from_numpy(rows), torch.from_numpy(view)]
 
     def chunks(self) -> Iterator[tuple[slice, Tensor]]:
         """All rows in order, a piece at a time."""

@@ -20,12 +20,14 @@ import annotmix
 from annotmix import persistence
 from annotmix.annotations import Annotations, some
 from annotmix.approaches import Approach, get_approach, list_approaches
+from annotmix.augmentation import get_augmentation
+from annotmix.devices import pick_device
+from annotmix.encoders import Encoder, make_encoder
 from annotmix.engine import (
     INITIALISATION,
     REFERENCE,
     VALIDATION,
     Settings,
-    pick_device,
     randomness,
     train,
 )
@@ -47,7 +49,7 @@ REFERENCE_SIZE = 256
 #: Name under which the features of those instances are kept beside the weights.
 _REFERENCE = "reference"
 #: Parameters that have no influence on the weights.
-_NEUTRAL = {"select", "device", "progress", "checkpoint", "checkpoint_every", "backbone"}
+_NEUTRAL = {"select", "device", "progress", "checkpoint", "checkpoint_every", "backbone", "encoder"}
 
 
 class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -55,6 +57,10 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     Parameters
     ----------
+    encoder : str or encoder, optional
+        Turns texts or images into the instances that the backbone takes: an encoder of `annotmix.encoders`
+        or its name, such as "text:minilm", "image:efficientnet-lite0" or "text:/folder/of/a/checkpoint". X
+        is then a list, array or Series of texts, of image files or of uint8 images, everywhere.
     backbone : {"mlp", "resnet18"} or torch.nn.Module, default="mlp"
         Turns instances into features. A module of your own maps a batch to features of shape (n, H).
     hidden : tuple of int, default=(256, 128)
@@ -68,6 +74,10 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         Learning rate of RAdam at the start; it falls to 0 along a cosine.
     weight_decay : float, default=0.0
         L2 penalty on the classification model.
+    augment : {None, "crop-flip"}, default=None
+        Random changes of training images, shape (channels, height, width): "crop-flip" shifts by up to four
+        pixels and mirrors, as is usual for a "resnet18" on photographs. Not by default, as a mirrored
+        letter is no letter.
     select : {"last", "best"}, default="last"
         Weights after the last epoch, or of the epoch with the best accuracy on `validation`.
     classes : sequence, optional
@@ -94,6 +104,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     def __init__(
         self,
         *,
+        encoder: str | Encoder | None = None,
         backbone: str | torch.nn.Module = "mlp",
         hidden: tuple[int, ...] = (256, 128),
         dropout: float = 0.0,
@@ -101,6 +112,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         batch_size: int = 64,
         lr: float = 1e-2,
         weight_decay: float = 0.0,
+        augment: str | None = None,
         select: str = "last",
         classes: Iterable[Any] | None = None,
         missing_label: Any = -1,
@@ -111,6 +123,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         checkpoint_every: int = 10,
         progress: bool = True,
     ):
+        self.encoder = encoder
         self.backbone = backbone
         self.hidden = hidden
         self.dropout = dropout
@@ -118,6 +131,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         self.batch_size = batch_size
         self.lr = lr
         self.weight_decay = weight_decay
+        self.augment = augment
         self.select = select
         self.classes = classes
         self.missing_label = missing_label
@@ -144,7 +158,8 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         Parameters
         ----------
         X : array-like, memory-mapped array or DataFrame, shape (n, n_features) or (n, ...)
-            Instances. A memory-mapped array is read batch by batch.
+            Instances. A memory-mapped array is read batch by batch. Images of dtype uint8 stay bytes in
+            memory and reach the backbone divided by 255. With `encoder`: texts or images.
         y : label matrix, long table, Annotations or vector
             A matrix has a row an item and a column an annotator. A long table (columns `task`, `worker`,
             `label`) is matched to X by its index or by `tasks`. A vector is the labels of one annotator.
@@ -155,8 +170,8 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         monitor : mapping of name to (X, y_true) or (X, y_true, labels), optional
             Further sets to score after every epoch; `y_true` may be None. The scores are in `history_`.
         """
-        rows, names = self._check_X(X, tasks, reset=True)
         check_parameters(self, validation is not None)
+        rows, names = self._check_X(X, tasks, reset=True)
         annotations = as_annotations(
             y, len(rows), names, missing_label=self.missing_label, classes=self.classes
         )
@@ -171,7 +186,8 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             self.module_ = self._make_module(len(learnt.annotators)).to(device)
         if learnt is not annotations:
             self.aggregated_labels_ = learnt.to_matrix().iloc[:, 0].rename("label")
-        data = Features(rows, device)
+        views = rows.ndim > 1 + len(self._shape)
+        data = Features(rows, device, views)
         sets = dict(monitor or {})
         if validation is not None:
             sets[VALIDATION] = validation
@@ -180,6 +196,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             batch_size=self.batch_size,
             lr=self.lr,
             weight_decay=self.weight_decay,
+            augment=get_augmentation(self.augment, self._shape),
             seed=self.seed_,
             precision=self.precision,
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
@@ -199,7 +216,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         self.best_epoch_ = run.best_epoch
         with randomness(self.seed_, REFERENCE) as rng:
             sample = np.sort(rng.permutation(np.flatnonzero(learnt.labels_per_item))[:REFERENCE_SIZE])
-        reference = Features(rows[sample], device)
+        reference = Features(rows[sample], device, views)
         states = {"last": self.module_.state_dict()} | ({"best": run.best_state} if run.best_state else {})
         self.states_ = {
             which: {name: t.detach().clone() for name, t in state.items()} for which, state in states.items()
@@ -347,6 +364,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         check_is_fitted(self)
         custom = isinstance(self.backbone, torch.nn.Module)
         params = self.get_params(deep=False) | {
+            "encoder": None if self.encoder is None else self.encoder_.to_dict(),
             "backbone": None if custom else self.backbone,
             "random_state": self.seed_,
             "classes": None if self.classes is None else list(np.asarray(self.classes).tolist()),
@@ -390,16 +408,9 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         self, X: Any, tasks: Iterable[Any] | None = None, *, reset: bool = False
     ) -> tuple[NDArray[Any], list[Any] | None]:
         """X as an array and the names of its rows."""
-        names = list(tasks) if tasks is not None else list(X.index) if isinstance(X, pd.DataFrame) else None
-        if isinstance(X, np.memmap):
-            rows: NDArray[Any] = X
-            if reset:
-                self.n_features_in_ = X.shape[1] if X.ndim > 1 else 0
-                self.__dict__.pop("feature_names_in_", None)
-            for first in range(0, len(X), 4096):
-                assert_all_finite(X[first : first + 4096], input_name="X")
-        else:
-            rows = validate_data(self, X, reset=reset, dtype="numeric", allow_nd=True)
+        named = isinstance(X, pd.DataFrame) or (self.encoder is not None and isinstance(X, pd.Series))
+        names = list(tasks) if tasks is not None else list(X.index) if named else None
+        rows = self._rows(X, reset)
         if rows.ndim < 2:
             raise ValueError(
                 f"X must have a row an instance and at least two dimensions, found {rows.shape}."
@@ -407,13 +418,31 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         if names is not None and len(names) != len(rows):
             raise ValueError(f"tasks must name the {len(rows)} rows of X, found {len(names)} names.")
         if reset:
-            self._shape = tuple(rows.shape[1:])
+            self._shape = tuple(rows.shape[1:] if self.encoder is None else rows.shape[-1:])
         elif tuple(rows.shape[1:]) != self._shape:
             raise ValueError(
                 f"X has instances of shape {tuple(rows.shape[1:])}, but {type(self).__name__} was trained on "
                 f"instances of shape {self._shape}."
             )
         return rows, names
+
+    def _rows(self, X: Any, reset: bool) -> NDArray[Any]:
+        """X as an array, shape (n, ...); of an encoder with views, for training, (n, 1 + views, d)."""
+        if self.encoder is not None:
+            if reset:
+                self.encoder_ = make_encoder(self.encoder, device=self.device, progress=self.progress)
+            views = reset and self.encoder_.views > 0
+            rows: NDArray[Any] = self.encoder_.encode_views(X) if views else self.encoder_.encode(X)
+        elif isinstance(X, np.memmap):
+            rows = X
+            for first in range(0, len(X), 4096):
+                assert_all_finite(X[first : first + 4096], input_name="X")
+        else:
+            return validate_data(self, X, reset=reset, dtype="numeric", allow_nd=True)  # type: ignore[no-any-return]
+        if reset:
+            self.n_features_in_ = 0 if rows.ndim < 2 else rows.shape[1 if self.encoder is None else -1]
+            self.__dict__.pop("feature_names_in_", None)
+        return rows
 
     def _evaluation_set(self, X: Any, y_true: Any, labels: Any = None) -> EvaluationSet:
         rows, names = self._check_X(X)

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 import annotmix
+from annotmix.cli.datasets import datasets
 from annotmix.cli.demo import demo
 
 app = typer.Typer(
@@ -36,6 +37,7 @@ def _root(
     """
 
 
+app.command()(datasets)
 app.command()(demo)
 
 

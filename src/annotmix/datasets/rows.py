@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ class Part:
 
     y: Codes
     items: NDArray[Any]
-    X: NDArray[Any] | None = None
+    X: Any = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -99,20 +99,22 @@ class Rows:
 
     def integers(self, column: Sequence[str], low: int, high: int, what: str) -> Codes:
         """The cells as integers from `low` to `high`."""
-        values = np.empty(len(column), dtype=np.int64)
-        for row, cell in enumerate(column):
-            try:
-                value = int(cell)
-            except ValueError:
-                value = low - 1
-            if not low <= value <= high:
-                raise self.error(row, f"{what} must be an integer from {low} to {high}, found {cell!r:.60}.")
-            values[row] = value
+        try:
+            values = np.fromiter(map(int, column), np.int64, len(column))
+        except (ValueError, OverflowError):
+            values = np.array([_integer(cell, low - 1) for cell in column], dtype=np.int64)
+        if (wrong := np.flatnonzero((values < low) | (values > high))).size:
+            row = int(wrong[0])
+            raise self.error(
+                row, f"{what} must be an integer from {low} to {high}, found {column[row]!r:.60}."
+            )
         return values
 
     def numbers(self, first: int, last: int) -> NDArray[np.float64]:
         """The columns from `first` up to but not including `last`, as finite numbers."""
-        values = np.array([[_number(cell) for cell in row[first:last]] for row in self.cells], dtype=np.float64)
+        values = np.array(
+            [[_number(cell) for cell in row[first:last]] for row in self.cells], dtype=np.float64
+        )
         values = values.reshape(len(self), last - first)
         if (wrong := np.argwhere(~np.isfinite(values))).size:
             row, column = int(wrong[0, 0]), first + int(wrong[0, 1])
@@ -144,7 +146,18 @@ def decode(path: Path, content: bytes, encoding: str = "utf-8") -> str:
         return content.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise DatasetFileError(path, f"byte {content[error.start]:#04x} is not {encoding} text.", line) from None
+        raise DatasetFileError(
+            path, f"byte {content[error.start]:#04x} is not {encoding} text.", line
+        ) from None
+
+
+def guarded(path: Path, read: Callable[[], Any]) -> Any:
+    """What `read` makes of a binary file; a damaged one may do anything to its parser."""
+    try:
+        return read()
+    except Exception as error:
+        reason = str(error).split("\n")[0] or type(error).__name__
+        raise DatasetFileError(path, f"damaged, or not what it should be ({reason:.200}).") from error
 
 
 def read_lines(path: Path, encoding: str = "utf-8") -> Rows:
@@ -209,8 +222,18 @@ def _same_width(rows: Rows, width: int | None = None) -> Rows:
     for row, cells in enumerate(rows.cells):
         width = len(cells) if width is None else width
         if len(cells) != width:
-            raise rows.error(row, f"{len(cells)} columns where {width} were expected; the file may be cut off.")
+            raise rows.error(
+                row, f"{len(cells)} columns where {width} were expected; the file may be cut off."
+            )
     return rows
+
+
+def _integer(cell: str, otherwise: int) -> int:
+    try:
+        value = int(cell)
+    except ValueError:
+        return otherwise
+    return value if abs(value) < 2**63 else otherwise
 
 
 def _number(cell: str) -> float:

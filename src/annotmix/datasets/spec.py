@@ -11,6 +11,27 @@ if TYPE_CHECKING:
 
     from annotmix.datasets.rows import Raw
 
+#: The paper's settings for tables, as keyword arguments of an estimator.
+TABULAR: dict[str, Any] = {
+    "backbone": "mlp",
+    "hidden": (256, 128),
+    "dropout": 0.0,
+    "max_epochs": 50,
+    "batch_size": 64,
+    "lr": 1e-2,
+    "weight_decay": 0.0,
+}
+#: For the features of a frozen encoder; in the paper DINOv2 ViT-S/14 for photos and BERT-base for texts.
+ENCODED: dict[str, Any] = {**TABULAR, "hidden": (128,), "dropout": 0.5, "weight_decay": 1e-4}
+#: For images of 32 × 32 pixels.
+RESNET: dict[str, Any] = {
+    "backbone": "resnet18",
+    "max_epochs": 100,
+    "batch_size": 128,
+    "lr": 1e-3,
+    "weight_decay": 1e-4,
+}
+
 
 @dataclass(frozen=True)
 class File:
@@ -72,6 +93,11 @@ class Simulation:
     b: tuple[float, float] = (0.5, 2.0)
 
 
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text, for lists of names."""
+    return tuple(text.split())
+
+
 #: Draw `count` instances for the part `into`, stratified by class, out of the part `out_of`.
 Draw = tuple[str, str, int]
 
@@ -85,7 +111,7 @@ class Spec:
     name, kind, description, citation, licence : str
         `kind` is what an instance is: "tabular", "text" or "image".
     reader : callable
-        Reads the files: `reader(paths, classes, **options)` with paths by the keys of `files` and `instances`.
+        Reads the files: `reader(paths, classes, **options)`, paths by the keys of `files` and `instances`.
     settings : mapping
         The paper's settings as keyword arguments of an estimator.
     files : mapping of str to File

@@ -1,8 +1,8 @@
 """Simulated annotators, for experiments, demonstrations, tests and teaching.
 
 - `simulate_annotators`: every annotator is a network that saw its own part of the data (the paper's way).
-- `hammer`, `spammer`, `specialist`, `confuser`, `local_expert`, whose labels `simulate` draws: every annotator
-  is a confusion matrix, or two and where each holds. Cheap, and needs no torch.
+- `hammer`, `spammer`, `specialist`, `confuser`, `local_expert`, whose labels `simulate` draws: every
+  annotator is a confusion matrix, or two and where each holds. Cheap, and needs no torch.
 - `thin` keeps a few of the labels of either.
 """
 

@@ -12,7 +12,7 @@ from annotmix.annotations import Annotations
 
 def thin(
     annotations: Annotations,
-    per_item: int | tuple[int, int] = (3, 4),
+    per_item: int | tuple[int, int] = (2, 4),
     *,
     loads: ArrayLike | None = None,
     random_state: Any = None,
@@ -25,7 +25,7 @@ def thin(
     Parameters
     ----------
     annotations : Annotations
-    per_item : int or (int, int), default=(3, 4)
+    per_item : int or (int, int), default=(2, 4)
         Labels of an item: a fixed number, or the least and the most, each number between as likely. An item
         with fewer labels keeps all of them.
     loads : array-like, shape (n_annotators,), optional

@@ -33,8 +33,8 @@ MIN_INSTANCES = 10
 MAX_DRAWS = 10_000
 #: Learning rate of every annotator in the published experiments.
 PUBLISHED_LR = 1e-3
-#: Least parameter of a Beta distribution; 0 is none.
-LEAST_SHAPE = 1e-6
+#: Least a_j and b_j: Beta(0, b) does not exist, and close to it hardly a draw ever makes an instance.
+LEAST_SHAPE = 1e-3
 
 Codes = NDArray[np.int64]
 Range = tuple[float, float]
@@ -221,7 +221,8 @@ def _all_labels(
     files: list[Path] = []
     if cache is not None:
         files = label_cache.files(Path(cache), [y, *sets], drawn, network)
-        columns = [label_cache.read(file, n_rows, n_classes) for file in files]
+        for j, file in enumerate(files):
+            columns[j] = label_cache.read(file, n_rows, n_classes)
     missing = [j for j, column in enumerate(columns) if column is None]
     jobs = (delayed(_labels)(sets, y, drawn[j], network) for j in missing)
     done = len(drawn) - len(missing)

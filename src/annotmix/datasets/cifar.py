@@ -1,0 +1,245 @@
+"""Readers for CIFAR images and for what people said about them.
+
+The images come as pickles, and the labels of CIFAR-N as PyTorch files, which are pickles in a zip archive.
+Nothing but numbers, strings, lists, dictionaries and numpy arrays is ever made of them: a file that asks for
+more is refused.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotmix.annotations import Annotations
+from annotmix.datasets.rows import (
+    Codes,
+    DatasetFileError,
+    Part,
+    Raw,
+    Rows,
+    decode,
+    guarded,
+    objects,
+    read_csv,
+    split_header,
+)
+from annotmix.datasets.spec import words
+
+CIFAR10_CLASSES = words("airplane automobile bird cat deer dog frog horse ship truck")
+CIFAR100_CLASSES = words(
+    """
+    apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus butterfly
+    camel can castle caterpillar cattle chair chimpanzee clock cloud cockroach couch crab crocodile cup
+    dinosaur dolphin elephant flatfish forest fox girl hamster house kangaroo keyboard lamp lawn_mower
+    leopard lion lizard lobster man maple_tree motorcycle mountain mouse mushroom oak_tree orange orchid
+    otter palm_tree pear pickup_truck pine_tree plain plate poppy porcupine possum rabbit raccoon ray
+    road rocket rose sea seal shark shrew skunk skyscraper snail snake spider squirrel streetcar
+    sunflower sweet_pepper table tank telephone television tiger tractor train trout tulip turtle
+    wardrobe whale willow_tree wolf woman worm
+    """
+)
+#: Where numpy 1 and 2 keep the function that pickles call to make an array.
+_ARRAY_MAKERS = {("numpy.core.multiarray", "_reconstruct"), ("numpy._core.multiarray", "_reconstruct")}
+
+
+def read_cifar_h(paths: Mapping[str, Path], classes: tuple[str, ...], n_annotators: int) -> Raw:
+    """CIFAR-10H: the test images, labelled by the `n_annotators` least accurate people; a row a label.
+
+    Attention checks are left out. Of several labels of one person for one image the first is kept; of equally
+    accurate people the one with the lower number comes first.
+    """
+    table = read_csv(paths["labels"], decode(paths["labels"], _member(paths["labels"], ".csv")))
+    needed = ("annotator_id", "is_attn_check", "true_label", "chosen_label", "cifar10_test_test_idx")
+    place, rows = split_header(table, *needed)
+    check = place["is_attn_check"]
+    kept = [row for row, cells in enumerate(rows.cells) if cells[check].strip() != "1"]
+    rows = Rows(rows.path, [rows.lines[row] for row in kept], [rows.cells[row] for row in kept])
+    last = len(classes) - 1
+    person = rows.integers(rows.column(place["annotator_id"]), 0, 10**6, "annotator_id")
+    image = rows.integers(rows.column(place["cifar10_test_test_idx"]), 0, 9999, "cifar10_test_test_idx")
+    true = rows.integers(rows.column(place["true_label"]), 0, last, "true_label")
+    given = rows.integers(rows.column(place["chosen_label"]), 0, last, "chosen_label")
+    people, annotator = np.unique(person, return_inverse=True)
+    if len(people) < n_annotators:
+        raise DatasetFileError(
+            paths["labels"], f"labels of {len(people)} people; {n_annotators} are asked for."
+        )
+    accuracy = np.bincount(annotator, true == given) / np.bincount(annotator)
+    worst = np.sort(np.argsort(accuracy, kind="stable")[:n_annotators])
+    _, first = np.unique(person * 10_000 + image, return_index=True)
+    chosen = first[np.isin(annotator[first], worst)]
+    images, item = np.unique(image[chosen], return_inverse=True)
+    labels = Annotations(
+        item,
+        np.searchsorted(worst, annotator[chosen]),
+        given[chosen],
+        images,
+        people[worst],
+        objects(classes),
+    )
+    y = np.zeros(len(images), dtype=np.int64)
+    y[item] = true[chosen]
+    if (other := np.flatnonzero(y[item] != true[chosen])).size:
+        raise rows.error(
+            int(chosen[other[0]]), f"image {images[item[other[0]]]} had another true_label before."
+        )
+    parts = {"train": Part(y, images)}
+    if "images" in paths:
+        X, truth = read_images(paths["images"], ["test_batch"], len(classes))
+        _require_same(paths["labels"], y, truth[images] if len(truth) > images.max(initial=-1) else truth)
+        parts["train"] = Part(y, images, X[images])
+        names = [f"data_batch_{number}" for number in range(1, 6)]
+        parts["test"] = _images_part(paths["images"], names, len(classes))
+    return Raw(objects(classes), parts, labels)
+
+
+def read_cifar_n(
+    paths: Mapping[str, Path],
+    classes: tuple[str, ...],
+    label: str,
+    candidates: tuple[tuple[str, str], ...],
+    batch: int,
+    train: tuple[str, ...],
+    test: str,
+) -> Raw:
+    """CIFAR-10N and CIFAR-100N: the training images, each with one label.
+
+    Row i // `batch` of the table of people belongs to image i. Where three people labelled an image, the
+    label is that of the first whose own label it is.
+
+    Parameters
+    ----------
+    label : str
+        Which labels of the file to take.
+    candidates : tuple of (str, str)
+        Names of the labels of every person and of the column with the number of that person.
+    batch : int
+        Images that a person saw at once.
+    train, test : str
+        Files with the images.
+    """
+    human = read_torch(paths["labels"])
+    y, given = (_labels(paths["labels"], human, key, len(classes)) for key in ("clean_label", label))
+    own = np.stack([_labels(paths["labels"], human, key, len(classes)) for key, _ in candidates], axis=1)
+    if not len(y) == len(given) == len(own):
+        raise DatasetFileError(paths["labels"], "its labels are not of one length.")
+    who = (own == given[:, None]).argmax(axis=1)
+    if not (own[np.arange(len(y)), who] == given).all():
+        raise DatasetFileError(paths["labels"], f"some of its {label!r} are the labels of nobody.")
+    place, rows = split_header(read_csv(paths["people"]), *(column for _, column in candidates))
+    if len(rows) * batch != len(y):
+        raise DatasetFileError(paths["people"], f"{len(rows)} rows; {len(y) // batch} were expected.")
+    people = np.stack(
+        [rows.integers(rows.column(place[name]), 0, 10**6, name) for _, name in candidates], axis=1
+    )
+    image = np.arange(len(y))
+    names, annotator = np.unique(people[image // batch, who], return_inverse=True)
+    labels = Annotations(image, annotator, given, image, names, objects(classes))
+    parts = {"train": Part(y, image)}
+    if "images" in paths:
+        X, truth = read_images(paths["images"], train, len(classes))
+        _require_same(paths["labels"], y, truth)
+        parts = {"train": Part(y, image, X), "test": _images_part(paths["images"], [test], len(classes))}
+    return Raw(objects(classes), parts, labels)
+
+
+def read_images(
+    folder: Path, names: tuple[str, ...] | list[str], n_classes: int
+) -> tuple[NDArray[np.uint8], Codes]:
+    """Images, shape (n, 3, 32, 32), and their classes from files of a CIFAR folder."""
+    images, labels = [], []
+    for name in names:
+        path = folder / name
+        if not path.is_file():
+            raise DatasetFileError(path, "there is no such file.")
+        batch = _unpickle(path, path.read_bytes())
+        data = batch.get(b"data")
+        if not isinstance(data, np.ndarray) or data.dtype != np.uint8 or data.shape[1:] != (3072,):
+            raise DatasetFileError(path, "not a CIFAR file: no 'data' of 3072 bytes an image.")
+        key = b"fine_labels" if b"fine_labels" in batch else b"labels"
+        codes = _labels(path, batch, key, n_classes)
+        if len(codes) != len(data):
+            raise DatasetFileError(path, f"{len(data)} images but {len(codes)} labels.")
+        images.append(data.reshape(-1, 3, 32, 32))
+        labels.append(codes)
+    return np.concatenate(images), np.concatenate(labels)
+
+
+def read_torch(path: Path) -> dict[Any, Any]:
+    """A dictionary of numpy arrays and lists that PyTorch saved."""
+    return _unpickle(path, _member(path, "/data.pkl"))
+
+
+def _unpickle(path: Path, content: bytes) -> dict[Any, Any]:
+    found = guarded(path, lambda: _Unpickler(io.BytesIO(content), encoding="bytes").load())
+    if not isinstance(found, dict):
+        raise DatasetFileError(path, f"a dictionary was expected, found {type(found).__name__}.")
+    return found
+
+
+class _Unpickler(pickle._Unpickler):  # the one in Python: the one in C lets a damaged file fill the memory
+    """Makes numpy arrays of plain numbers and nothing else that would need a name."""
+
+    def find_class(self, module: str, name: str) -> Callable[..., Any]:
+        """What a pickle may call."""
+        if (module, name) in _ARRAY_MAKERS:
+            return _empty_array
+        if (module, name) in {("numpy", "ndarray"), ("numpy", "dtype")}:
+            return getattr(np, name)  # type: ignore[no-any-return]
+        if (module, name) == ("_codecs", "encode"):  # how Python 3 writes bytes for Python 2
+            return _latin_1
+        raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no file of images needs")
+
+
+def _empty_array(kind: type, shape: tuple[int, ...], code: bytes) -> NDArray[Any]:
+    if kind is not np.ndarray or shape != (0,):
+        raise pickle.UnpicklingError("it asks for something else than an array")
+    return np.ndarray((0,), dtype=np.int8)
+
+
+def _latin_1(text: str, encoding: str) -> bytes:
+    return text.encode("latin-1")
+
+
+def _labels(path: Path, found: dict[Any, Any], key: Any, n_classes: int) -> Codes:
+    name = key.decode() if isinstance(key, bytes) else key
+    listed = found.get(key)
+    values = guarded(path, lambda: np.asarray(listed if isinstance(listed, list | np.ndarray) else ()))
+    if values.ndim != 1 or values.dtype.kind not in "iu":
+        raise DatasetFileError(path, f"no list {name!r} of class numbers.")
+    if len(values) and not 0 <= values.min() <= values.max() < n_classes:
+        raise DatasetFileError(path, f"{name!r} must lie from 0 to {n_classes - 1}.")
+    return np.asarray(values, dtype=np.int64)
+
+
+def _images_part(folder: Path, names: list[str], n_classes: int) -> Part:
+    X, y = read_images(folder, names, n_classes)
+    return Part(y, np.arange(len(y)), X)
+
+
+def _require_same(path: Path, y: Codes, truth: Codes) -> None:
+    """The files with the labels and with the images must mean the same images."""
+    if len(y) != len(truth) or (y != truth).any():
+        raise DatasetFileError(
+            path, "its true classes are not those of the images: the order of one differs."
+        )
+
+
+def _member(path: Path, ending: str) -> bytes:
+    """The one file in a zip archive whose name ends like this."""
+
+    def read() -> bytes:
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if name.endswith(ending) and "__MACOSX" not in name]
+            if len(names) != 1:
+                raise ValueError(f"{len(names)} files *{ending} in it where one was expected")
+            return archive.read(names[0])
+
+    return bytes(guarded(path, read))

@@ -1,0 +1,193 @@
+"""From the name of a dataset to its instances, labels and true classes, split as in the paper."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotmix.annotations import Annotations
+from annotmix.datasets.catalogue import SPECS
+from annotmix.datasets.crowds import Crowd, simulated_labels
+from annotmix.datasets.fetch import obtain
+from annotmix.datasets.rows import Codes, DatasetFileError, Part, Raw
+from annotmix.datasets.spec import Spec
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A dataset in the splits of the paper.
+
+    Attributes
+    ----------
+    name, kind, description, citation, licence : str
+        `kind` says what instances are: "tabular", "text" or "image".
+    X, X_valid, X_test : array, shapes (n, ...)
+        Standardised features (float32) of tables, strings of texts, paths of photos, or small images as
+        bytes, shape (n, 3, 32, 32).
+    labels : Annotations
+        What annotators said about X, item by item in the order of X.
+    y, y_valid, y_test : array, shapes (n,)
+        True classes.
+    test_labels : Annotations or None
+        What simulated annotators, all of them, said about X_test.
+    classes : array, shape (n_classes,)
+    settings : dict
+        The paper's settings as keyword arguments of an estimator.
+    """
+
+    name: str
+    kind: str
+    X: NDArray[Any]
+    labels: Annotations
+    y: NDArray[Any]
+    X_valid: NDArray[Any]
+    y_valid: NDArray[Any]
+    X_test: NDArray[Any]
+    y_test: NDArray[Any]
+    test_labels: Annotations | None
+    classes: NDArray[Any]
+    settings: dict[str, Any]
+    description: str
+    citation: str
+    licence: str
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.y)} / {len(self.y_valid)} / {len(self.y_test)} instances"
+        return f"Dataset({self.name!r}, {self.kind}, {sizes}, {self.labels.n_annotators} annotators)"
+
+
+def load_dataset(
+    name: str,
+    data_dir: str | os.PathLike[str] | None = None,
+    *,
+    download: bool = True,
+    encoder: Any = None,
+    published: bool = False,
+    random_state: int = 0,
+    n_jobs: int = 1,
+    progress: bool = True,
+) -> Dataset:
+    """Read a dataset of the paper, or `digits`, which needs no files.
+
+    Parameters
+    ----------
+    name : str
+        See `list_datasets`.
+    data_dir : path, optional
+        Where files are looked for first; then in the folder that ANNOTMIX_DATA names, then in the cache.
+    download : bool, default=True
+        Fetch files that are nowhere from their original homes, into the first folder that can be written to.
+    encoder : callable or object with `transform`, optional
+        Makes features, shape (n, d), of texts or paths of photos; simulated annotators learn from these. X
+        stays as it is.
+    published : bool, default=False
+        Simulate annotators as the published experiments did, with the learning rate 1e-3 for all of them in
+        place of one drawn for each: they err more often, as Table 1 of the paper has it.
+    random_state : int, default=0
+        Of splits that have to be drawn, and of simulated annotators. 0 is the one to compare results with.
+    n_jobs : int, default=1
+        Processes that train simulated annotators. What they said is kept in the cache.
+    progress : bool, default=True
+        Show how far downloads and simulations are.
+
+    Examples
+    --------
+    >>> from annotmix.datasets import load_dataset
+    >>> load_dataset("digits")
+    Dataset('digits', tabular, 1197 / 100 / 500 instances, 20 annotators)
+    """
+    spec = get_spec(name)
+    if spec.simulation is not None and spec.kind != "tabular" and encoder is None:
+        raise ValueError(
+            f"The annotators of {name!r} are simulated by networks that learn from features: pass encoder=, "
+            f"which makes them of {spec.kind}s, for example one of annotmix.encoders."
+        )
+    paths = obtain({**spec.files, **spec.instances}, data_dir, download, progress)
+    crowd = Crowd(encoder, published, random_state, n_jobs, progress)
+    return build(spec, read_parts(spec, paths, random_state), crowd)
+
+
+def list_datasets() -> list[str]:
+    """The names that `load_dataset` knows."""
+    return list(SPECS)
+
+
+def get_spec(name: str) -> Spec:
+    """The row of the table of datasets with this name."""
+    if name not in SPECS:
+        near = difflib.get_close_matches(str(name), SPECS, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"There is no dataset {name!r}.{hint} Known are {', '.join(SPECS)}.")
+    return SPECS[name]
+
+
+def read_parts(spec: Spec, paths: Mapping[str, Path], random_state: int = 0) -> Raw:
+    """What the files hold, checked for its size and split into train, valid and test."""
+    raw = spec.read(paths)
+    for part, size in spec.sizes.items():
+        if part in raw.parts and len(raw.parts[part]) != size:
+            place = paths.get(part) or next(iter(paths.values()), Path(spec.name))
+            raise DatasetFileError(
+                place, f"{len(raw.parts[part])} instances where {spec.name} has {size}; is the file cut off?"
+            )
+    parts = dict(raw.parts)
+    for into, out_of, count in spec.draws:
+        if out_of in parts:
+            taken, left = _draw(parts[out_of].y, count, random_state)
+            parts[into], parts[out_of] = parts[out_of].take(taken), parts[out_of].take(left)
+    return replace(raw, parts=parts)
+
+
+def build(spec: Spec, raw: Raw, crowd: Crowd) -> Dataset:
+    """A dataset from what its files hold; annotators are simulated where they have to be."""
+    parts = raw.parts
+    if spec.kind == "tabular":
+        parts = _standardised(parts)
+    labels, test_labels = raw.labels, None
+    if spec.simulation is not None:
+        labels, test_labels = simulated_labels(spec, parts, raw.classes, crowd)
+    assert labels is not None
+    instances = {name: part.X for name, part in parts.items()}
+    truth = {name: raw.classes[part.y] for name, part in parts.items()}
+    return Dataset(
+        name=spec.name,
+        kind=spec.kind,
+        X=instances["train"],
+        labels=labels,
+        y=truth["train"],
+        X_valid=instances["valid"],
+        y_valid=truth["valid"],
+        X_test=instances["test"],
+        y_test=truth["test"],
+        test_labels=test_labels,
+        classes=raw.classes,
+        settings=dict(spec.settings),
+        description=spec.description,
+        citation=spec.citation,
+        licence=spec.licence,
+    )
+
+
+def _draw(y: Codes, count: int, random_state: int) -> tuple[Codes, Codes]:
+    """Positions of `count` instances, stratified by class, and of the others, both in rising order."""
+    from sklearn.model_selection import train_test_split
+
+    taken, left = train_test_split(np.arange(len(y)), train_size=count, random_state=random_state, stratify=y)
+    return np.sort(taken), np.sort(left)
+
+
+def _standardised(parts: Mapping[str, Part]) -> dict[str, Part]:
+    """Features with the mean 0 and the spread 1 on the training set."""
+    from sklearn.preprocessing import StandardScaler
+
+    scaler = StandardScaler().fit(parts["train"].X)
+    return {
+        name: replace(part, X=scaler.transform(part.X).astype(np.float32)) for name, part in parts.items()
+    }

@@ -1,0 +1,42 @@
+"""Frozen pretrained networks that turn texts and images into features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from annotmix.encoders.base import Encoder
+from annotmix.encoders.image import ImageEncoder
+from annotmix.encoders.text import TextEncoder
+
+_KINDS: dict[str, type[Encoder]] = {"text": TextEncoder, "image": ImageEncoder}
+
+
+def make_encoder(encoder: str | Encoder, **settings: Any) -> Encoder:
+    """An encoder by its name, such as "text:minilm", "image:/folder", or "text" for the default model.
+
+    Parameters
+    ----------
+    encoder : str or Encoder
+        An encoder is returned as it is.
+    **settings
+        Further settings of an encoder that is given by its name.
+    """
+    if isinstance(encoder, Encoder):
+        return encoder
+    kind, _, model = encoder.partition(":") if isinstance(encoder, str) else ("", "", "")
+    if kind not in _KINDS:
+        raise ValueError(
+            f'encoder must be an encoder or a name such as "text:minilm" or "image:efficientnet-lite0", '
+            f"found {encoder!r}."
+        )
+    return _KINDS[kind](**({"model": model} if model else {}), **settings)
+
+
+def encoder_from_dict(saved: dict[str, Any], **settings: Any) -> Encoder:
+    """The encoder that `to_dict` described; its weights are looked for when they are first needed."""
+    encoder = _KINDS[saved["kind"]](**saved["params"], **settings)
+    encoder._expected = str(saved["fingerprint"])
+    return encoder
+
+
+__all__ = ["Encoder", "ImageEncoder", "TextEncoder", "encoder_from_dict", "make_encoder"]

@@ -1,0 +1,161 @@
+"""What text and image encoders share: settings, the cache, batches, progress."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from torch import Tensor
+
+from annotmix.encoders.cache import SHARD, FeatureCache, default_folder
+from annotmix.encoders.checkpoints import content_hash
+from annotmix.progress import Progress
+
+Floats = NDArray[np.float32]
+#: Counts the ways of computing features; features of another way are not used.
+FORMAT = 1
+#: The network as a function of a list of inputs; gives features, shape (n, d), on its device.
+Network = Callable[[list[Any]], Tensor]
+
+
+class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A frozen pretrained network that turns inputs into features.
+
+    Features are kept on disk, found by the content of the input, of the network and by the settings that
+    matter. Network and weights are read when they are first needed. Also a scikit-learn transformer, so that
+    it can open a pipeline.
+    """
+
+    #: "text" or "image", the first part of an encoder's name; also the extra that it needs.
+    kind: ClassVar[str]
+    #: Settings that have no influence on the features of one input (those of views are in its key).
+    _neutral: ClassVar[tuple[str, ...]] = ("batch_size", "device", "cache", "progress", "views", "seed")
+
+    model: str
+    batch_size: int
+    device: str
+    cache: str | os.PathLike[str] | bool | None
+    progress: bool
+    views: int = 0
+    _network: Network | None = None
+    _fingerprint: str | None = None
+    #: Fingerprint that the network of a saved model must have.
+    _expected: str | None = None
+
+    def encode(self, inputs: Any) -> Floats:
+        """Features of the inputs, shape (n, d)."""
+        raise NotImplementedError
+
+    def encode_views(self, inputs: Any) -> Floats:
+        """Features of every input and its augmented views, shape (n, 1 + views, d)."""
+        return self.encode(inputs)[:, None]
+
+    def fit(self, X: Any, y: Any = None) -> Encoder:
+        """Nothing is learnt: the network is frozen."""
+        return self
+
+    def transform(self, X: Any) -> Floats:
+        """Features of the inputs, shape (n, d)."""
+        return self.encode(X)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    # ---------------------------------------------------------------- for subclasses
+
+    def _find(self) -> list[Path]:
+        """The files that the network consists of."""
+        raise NotImplementedError
+
+    def _load(self) -> Network:
+        raise NotImplementedError
+
+    def _size(self, item: Any) -> int:
+        """What batches are sorted by, so that like meets like."""
+        return 0
+
+    def _check_params(self, pooling: tuple[str, ...]) -> None:
+        found = self.get_params()
+        if not isinstance(self.model, str | os.PathLike):
+            raise TypeError(f"model must be the name or the folder of a checkpoint, found {self.model!r}.")
+        if found["pooling"] not in pooling:
+            raise ValueError(f"pooling must be one of {pooling}, found {found['pooling']!r}.")
+        for name, least in {"batch_size": 1, "max_length": 1, "views": 0, "seed": 0}.items():
+            value = found.get(name, least)
+            if not isinstance(value, int | np.integer) or value < least:
+                raise ValueError(f"{name} must be an integer of at least {least}, found {value!r}.")
+
+    # ---------------------------------------------------------------- features
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies the network by the content of its files."""
+        if self._fingerprint is None:
+            found = content_hash(self._find())
+            if self._expected not in (None, found):
+                raise ValueError(
+                    f"The encoder {self.kind}:{self.model} is not the one the model was trained with: its "
+                    "files differ. Load the model with the right one, annotmix.load(folder, encoder=…)."
+                )
+            self._fingerprint = found
+        return self._fingerprint
+
+    def _features(self, keys: Sequence[bytes], items: Sequence[Any]) -> Floats:
+        """Features, shape (n, d), of items with these keys, from the cache where it has them."""
+        cache = FeatureCache(self._cache_folder())
+        known = cache.get(keys)
+        new = {key: item for key, item in zip(keys, items, strict=True) if key not in known}
+        order = sorted(new, key=lambda key: self._size(new[key]), reverse=True)
+        shards = [list(_pieces(shard, self.batch_size)) for shard in _pieces(order, SHARD)]
+        with Progress(f"{self.kind}:{self.model}", sum(map(len, shards)), show=self.progress) as progress:
+            for shard in shards:
+                fresh: dict[bytes, Floats] = {}
+                for batch in shard:
+                    fresh |= zip(batch, self._forward([new[key] for key in batch]), strict=True)
+                    progress.advance("batches")
+                cache.put(list(fresh), np.stack(list(fresh.values())))
+                known |= fresh
+        return np.stack([known[key] for key in keys])
+
+    @torch.inference_mode()
+    def _forward(self, batch: list[Any]) -> Floats:
+        if self._network is None:
+            self._network = self._load()
+        features: Floats = self._network(batch).float().cpu().numpy()
+        return features
+
+    def _cache_folder(self) -> Path | None:
+        if self.cache is False:
+            return None
+        root = default_folder() if self.cache is None or self.cache is True else Path(self.cache)
+        settings = {k: v for k, v in self.get_params().items() if k not in (*self._neutral, "model")}
+        name = hashlib.sha256(json.dumps([FORMAT, self.kind, self.fingerprint, settings]).encode())
+        return root / "features" / name.hexdigest()[:32]
+
+    # ---------------------------------------------------------------- files
+
+    def to_dict(self) -> dict[str, Any]:
+        """The encoder as JSON: its name and settings, no weights; `from_dict` reads it."""
+        params = {k: v for k, v in self.get_params().items() if k not in ("device", "cache", "progress")}
+        params["model"] = os.path.abspath(self.model) if os.path.isdir(self.model) else os.fspath(self.model)
+        return {"kind": self.kind, "params": params, "fingerprint": self._expected or self.fingerprint}
+
+    def set_params(self, **params: Any) -> Encoder:
+        """Change settings; a network that was loaded is forgotten."""
+        self._network = self._fingerprint = None
+        return super().set_params(**params)  # type: ignore[no-any-return]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_network": None}
+
+
+def _pieces(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    return (values[first : first + size] for first in range(0, len(values), size))

