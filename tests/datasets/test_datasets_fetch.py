@@ -14,8 +14,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from annotmix.datasets import DatasetFileError, DatasetMissingError, fetch
-from annotmix.datasets.fetch import cache_folder, data_folders, find, matches, obtain
+from annotmix.datasets.fetch import data_folders, find, matches, obtain
 from annotmix.datasets.spec import File
+from annotmix.folders import cache_folder
 
 CONTENT = bytes(range(256)) * 40
 SHA256 = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"

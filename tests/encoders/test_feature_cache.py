@@ -6,7 +6,8 @@ import pytest
 
 from annotmix.encoders import TextEncoder
 from annotmix.encoders import cache as cache_module
-from annotmix.encoders.cache import SHARD, FeatureCache, default_folder
+from annotmix.encoders.cache import SHARD, FeatureCache
+from annotmix.folders import cache_folder
 
 TEXTS = ["the cat sat", "a dog ran on the mat", "it was very happy", "the cat sat"]
 
@@ -177,14 +178,14 @@ def test_a_file_that_vanishes_is_no_error(tmp_path, monkeypatch):
 
 
 def test_where_the_cache_is(monkeypatch, tmp_path):
-    assert default_folder() == tmp_path / "cache"
+    assert cache_folder() == tmp_path / "cache"
     monkeypatch.delenv("ANNOTMIX_CACHE")
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert default_folder() == tmp_path / "xdg" / "annotmix"
+    assert cache_folder() == tmp_path / "xdg" / "annotmix"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert default_folder() == tmp_path / ".cache" / "annotmix"
+    assert cache_folder() == tmp_path / ".cache" / "annotmix"
 
 
 def write_alone(folder, start):

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotmix.annotations import Annotations
-from annotmix.datasets.fetch import cache_folder
 from annotmix.datasets.rows import Codes, Part
 from annotmix.datasets.spec import Spec
+from annotmix.folders import cache_folder
 from annotmix.simulation import hammer, simulate, thin
 
 #: Simulated annotators of a dataset.

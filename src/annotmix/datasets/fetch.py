@@ -8,7 +8,6 @@ import http
 import http.client
 import os
 import shutil
-import sys
 import tarfile
 import tempfile
 import time
@@ -23,6 +22,7 @@ from filelock import FileLock
 
 from annotmix.datasets.rows import DatasetFileError
 from annotmix.datasets.spec import File
+from annotmix.folders import cache_folder
 from annotmix.progress import Progress
 
 #: Environment variable that names a data folder.
@@ -34,14 +34,6 @@ _MEGABYTE = 1 << 20
 
 class DatasetMissingError(FileNotFoundError):
     """A file that is not at hand; says where it comes from and where to put it."""
-
-
-def cache_folder() -> Path:
-    """The folder for what can be fetched or made again: ANNOTMIX_CACHE, else in the user's cache."""
-    if named := os.environ.get("ANNOTMIX_CACHE"):
-        return Path(named)
-    base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "annotmix"
 
 
 def data_folders(data_dir: str | os.PathLike[str] | None = None) -> list[Path]:

@@ -50,7 +50,7 @@ def count(name: str, data_dir: Folder = None, published: bool = False) -> tuple[
     if spec.simulation is not None and spec.kind == "tabular":
         labels = build(spec, raw, Crowd(published=published)).labels
         if spec.simulation.max_epochs and not published:
-            note = "simulated as designed; --published errs as often as the paper's annotators"
+            note = "simulated as designed; --published: as in the published experiments"
     elif spec.simulation is not None:
         note = "annotators are simulated from features: load_dataset(…, encoder=…)"
     return _figures(raw, labels, y), note

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from torch import Tensor
 
-from annotmix.encoders.cache import SHARD, FeatureCache, default_folder
+from annotmix.encoders.cache import SHARD, FeatureCache
 from annotmix.encoders.checkpoints import content_hash
+from annotmix.folders import cache_folder
 from annotmix.progress import Progress
 
 Floats = NDArray[np.float32]
@@ -135,7 +136,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _cache_folder(self) -> Path | None:
         if self.cache is False:
             return None
-        root = default_folder() if self.cache is None or self.cache is True else Path(self.cache)
+        root = cache_folder() if self.cache is None or self.cache is True else Path(self.cache)
         settings = {k: v for k, v in self.get_params().items() if k not in (*self._neutral, "model")}
         name = hashlib.sha256(json.dumps([FORMAT, self.kind, self.fingerprint, settings]).encode())
         return root / "features" / name.hexdigest()[:32]

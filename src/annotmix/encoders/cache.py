@@ -8,8 +8,6 @@ is damaged or gone counts as never computed.
 from __future__ import annotations
 
 import hashlib
-import os
-import sys
 import warnings
 import zlib
 from collections.abc import Iterable, Sequence
@@ -26,14 +24,6 @@ Floats = NDArray[np.float32]
 #: Most rows of one file; a kill loses the work on no more than so many.
 SHARD = 512
 KEY_SIZE = 32
-
-
-def default_folder() -> Path:
-    """`ANNOTMIX_CACHE`, else "annotmix" in the user's folder for caches."""
-    if named := os.environ.get("ANNOTMIX_CACHE"):
-        return Path(named)
-    base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "annotmix"
 
 
 class FeatureCache:
