@@ -43,7 +43,7 @@ def main() -> None:
         labels.classes,
     )
     print(part.summary().to_string())
-    settings = data.settings | {"max_epochs": args.epochs, "augment": "crop-flip"}
+    settings = data.settings | {"max_epochs": args.epochs}
     clf = annotmix.make_classifier("annot-mix", **settings, random_state=0)
     clf.fit(data.X[: args.images], part)
     steps = math.ceil(args.images / settings["batch_size"])

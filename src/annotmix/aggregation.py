@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from annotmix import crowdkit
-from annotmix.annotations import Annotations, Index, Names, some
+from annotmix.annotations import Annotations
+from annotmix.names import Index, Names, some
 
 Floats = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ unless `to_matrix` is asked for it.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal
@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-Index = NDArray[np.int64]
-Names = NDArray[Any]
+from annotmix.names import Index, Names, as_names, encode, is_missing, locate, plain, show, some
+
 Duplicates = Literal["error", "first", "last", "majority"]
 
 #: Column names that `Annotations.from_long` finds by itself.
@@ -63,7 +63,7 @@ class Annotations:
 
     def __post_init__(self) -> None:
         for names in _NAMES_OF.values():
-            object.__setattr__(self, names, _frozen(_names(getattr(self, names), None, names)))
+            object.__setattr__(self, names, _frozen(as_names(getattr(self, names), None, names)))
         for role, of in _NAMES_OF.items():
             index, names = np.asarray(getattr(self, role)), getattr(self, of)
             if index.ndim != 1 or (len(index) and index.dtype.kind not in "iu"):
@@ -87,8 +87,8 @@ class Annotations:
         if len(repeated):
             p = repeated[0]
             raise ValueError(
-                f"annotator {_show(self.annotators[self.annotator[p]])} has more than one label for item "
-                f"{_show(self.items[self.item[p]])} ({len(repeated)} repeats in all). Use "
+                f"annotator {show(self.annotators[self.annotator[p]])} has more than one label for item "
+                f"{show(self.items[self.item[p]])} ({len(repeated)} repeats in all). Use "
                 'Annotations.from_long with duplicates="first", "last" or "majority" to keep one of them.'
             )
 
@@ -130,16 +130,16 @@ class Annotations:
                 f"A label matrix has a row an item and a column an annotator, found shape {matrix.shape}."
             )
         n_items, n_annotators = matrix.shape
-        items = _names(range(n_items) if items is None else items, n_items, "items")
-        annotators = _names(
+        items = as_names(range(n_items) if items is None else items, n_items, "items")
+        annotators = as_names(
             range(n_annotators) if annotators is None else annotators, n_annotators, "annotators"
         )
-        item, annotator = np.nonzero(~_is_missing(matrix, missing_label))
-        label, class_names = _encode(matrix[item, annotator], classes, "label")
+        item, annotator = np.nonzero(~is_missing(matrix, missing_label))
+        label, class_names = encode(matrix[item, annotator], classes, "label")
         if (unknown := np.flatnonzero(label < 0)).size:
             n, m = item[unknown[0]], annotator[unknown[0]]
             raise ValueError(
-                f"Label {_show(matrix[n, m])} of item {_show(items[n])} by annotator {_show(annotators[m])} "
+                f"Label {show(matrix[n, m])} of item {show(items[n])} by annotator {show(annotators[m])} "
                 f"is not among the classes {some(class_names)}."
             )
         return cls(item, annotator, label, items, annotators, class_names)
@@ -180,7 +180,7 @@ class Annotations:
         codes, names = [], []
         for role, known in (("task", items), ("worker", annotators), ("label", classes)):
             values = plain(df[columns[role]])
-            missing = _is_missing(values, None)
+            missing = is_missing(values, None)
             if role != "label" and missing.any():
                 row = int(np.flatnonzero(missing)[0])
                 raise ValueError(
@@ -188,11 +188,11 @@ class Annotations:
                     f"every label needs its {role}."
                 )
             code = np.full(len(df), -1, dtype=np.int64)
-            code[~missing], role_names = _encode(values[~missing], known, role)
+            code[~missing], role_names = encode(values[~missing], known, role)
             if (unknown := np.flatnonzero((code < 0) & ~missing)).size:
                 row = int(unknown[0])
                 raise ValueError(
-                    f"{role} {_show(values[row])} in row {row} is not among the {len(role_names)} given "
+                    f"{role} {show(values[row])} in row {row} is not among the {len(role_names)} given "
                     f"names: {some(role_names)}."
                 )
             codes.append(code)
@@ -216,7 +216,7 @@ class Annotations:
         fill = -1 if missing_label is None and integer else missing_label
         if len(self) < self.n_items * self.n_annotators and fill in self.classes.tolist():
             raise ValueError(
-                f"missing_label {_show(fill)} is also a class; choose another value for missing labels."
+                f"missing_label {show(fill)} is also a class; choose another value for missing labels."
             )
         keep_type = integer and isinstance(fill, int | np.integer)
         Z = np.full((self.n_items, self.n_annotators), fill, dtype=np.int64 if keep_type else object)
@@ -328,7 +328,7 @@ class Annotations:
             if new is None:
                 parts.append((index, old))
                 continue
-            names = _names(new, None, _NAMES_OF[role])
+            names = as_names(new, None, _NAMES_OF[role])
             moved = locate(old, names)[index]
             if (moved < 0).any():
                 lost = old[np.unique(index[moved < 0])]
@@ -367,103 +367,6 @@ def _frozen(values: NDArray[Any]) -> NDArray[Any]:
     return copy
 
 
-def plain(values: Any) -> NDArray[Any]:
-    """A numpy array without pandas' own types; strings become objects."""
-    if isinstance(values, pd.DataFrame | pd.Series):
-        numeric = values.to_numpy() if _is_numpy_number(values) else values.to_numpy(dtype=object)
-        return np.asarray(numeric)
-    if isinstance(values, np.ma.MaskedArray):
-        objects: NDArray[Any] = values.data.astype(object)
-        objects[np.ma.getmaskarray(values)] = None
-        return objects
-    array = np.asarray(values)
-    if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
-        # a list of strings with None or numbers in between must not become "None" and "1"
-        array = np.asarray(values, dtype=object)
-    return array
-
-
-def _is_numpy_number(values: pd.DataFrame | pd.Series) -> bool:
-    dtypes = values.dtypes if isinstance(values, pd.DataFrame) else [values.dtype]
-    return all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in dtypes)
-
-
-def _is_missing(values: NDArray[Any], missing_label: Any) -> NDArray[np.bool_]:
-    if np.ndim(missing_label):
-        raise ValueError(f"missing_label must be one value, found {missing_label!r}.")
-    missing = np.array(pd.isna(values), dtype=bool)
-    if pd.isna(missing_label):
-        return missing
-    if values.dtype == object or (values.dtype.kind in "US") == isinstance(missing_label, str):
-        missing[~missing] = values[~missing] == missing_label
-    return missing
-
-
-def _names(values: Iterable[Any], length: int | None, what: str) -> Names:
-    """Names as an array of numbers or of the objects themselves; none is missing or stands twice."""
-    listed = list(values.tolist() if hasattr(values, "tolist") else values)
-    if length is not None and len(listed) != length:
-        raise ValueError(f"{what} must name {length} of them, found {len(listed)}.")
-    names = _compact(listed)
-    index = _index(names)
-    if index.hasnans:
-        raise ValueError(f"{what} need a name each; number {int(index.isna().argmax())} has none.")
-    if not index.is_unique:
-        repeated = names[index.duplicated()]
-        raise ValueError(f"{what} need a name of their own each; repeated: {some(repeated)}.")
-    return names
-
-
-def _compact(listed: list[Any]) -> Names:
-    """Integers, floats and booleans as such, everything else as objects (a long text costs only itself)."""
-    listed = [v.item() if isinstance(v, np.number | np.bool_ | np.str_) else v for v in listed]
-    kinds = {type(value) for value in listed}
-    if listed and (kinds == {bool} or kinds <= {int, float}):
-        numbers = np.array(listed)
-        if numbers.dtype.kind in "bif" and numbers.tolist() == listed:  # not so for integers beyond 64 bits
-            return numbers
-    array = np.empty(len(listed), dtype=object)
-    array[:] = listed
-    return array
-
-
-def _encode(values: NDArray[Any], known: Iterable[Any] | None, role: str) -> tuple[Index, Names]:
-    """Codes of `values` and the names the codes point to; -1 for a value that is not among `known`."""
-    if values.dtype == object:
-        values = _compact(values.tolist())
-    if values.dtype.kind == "f" and np.isinf(values).any():
-        raise ValueError(f"A {role} is infinite (inf); only nan and None stand for a missing one.")
-    if values.dtype.kind == "f" and np.all((values == np.floor(values)) & (np.abs(values) < 2**63)):
-        values = values.astype(np.int64)  # integers that a nan beside them had turned into floats
-    if known is not None:
-        names = _names(known, None, {"task": "items", "worker": "annotators"}.get(role, "classes"))
-        return locate(values, names), names
-    codes, unique = pd.factorize(values)
-    unique = list(unique.tolist())
-    kinds = {type(value) for value in (values if values.dtype == object else unique)}
-    try:
-        if bool in kinds and len(kinds) > 1:  # True equals 1
-            raise TypeError
-        order = sorted(range(len(unique)), key=unique.__getitem__)
-    except TypeError:
-        raise ValueError(
-            f"Every {role} must be of one type, found {', '.join(sorted(k.__name__ for k in kinds))}, for "
-            f"example {some(unique)}. Convert them to one type, for example to text."
-        ) from None
-    rank = np.empty(len(unique), dtype=np.int64)
-    rank[order] = np.arange(len(unique))
-    return (rank[codes] if len(unique) else codes.astype(np.int64)), _compact([unique[i] for i in order])
-
-
-def _index(names: NDArray[Any]) -> pd.Index:
-    return pd.Index(names, tupleize_cols=False)
-
-
-def locate(values: NDArray[Any], names: NDArray[Any]) -> Index:
-    """Position of every value among the names, -1 where it is not one of them."""
-    return np.asarray(_index(names).get_indexer(_index(values)), dtype=np.int64)
-
-
 def _keep_one(pair: Index, label: Index, rule: str) -> Index:
     """Positions to keep so that every pair stands once."""
     if rule == "majority":
@@ -472,14 +375,3 @@ def _keep_one(pair: Index, label: Index, rule: str) -> Index:
         votes = votes.sort_values(["pair", "size", "min"], ascending=[True, False, True])
         return np.asarray(votes.drop_duplicates("pair")["min"], dtype=np.int64)
     return np.flatnonzero(~pd.Series(pair).duplicated(keep=rule).to_numpy())
-
-
-def some(names: Sequence[Any] | Names, most: int = 5) -> str:
-    """The first few names, for messages."""
-    shown = ", ".join(_show(name) for name in list(names[:most]))
-    return shown + (f", … ({len(names)} in all)" if len(names) > most else "")
-
-
-def _show(name: Any) -> str:
-    """A name for messages: 3, not np.int64(3)."""
-    return repr(name.item() if isinstance(name, np.generic) else name)[:60]

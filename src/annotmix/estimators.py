@@ -15,12 +15,12 @@ import pandas as pd
 import torch
 
 from annotmix import persistence
-from annotmix.annotations import some
 from annotmix.approaches import Approach, get_approach, list_approaches
 from annotmix.devices import pick_device
 from annotmix.encoders import Encoder, encoder_from_dict, make_encoder
 from annotmix.engine import INITIALISATION, randomness
 from annotmix.multi_annotator import MultiAnnotatorClassifier
+from annotmix.names import some
 
 
 def classifier_class(approach: type[Approach]) -> type[MultiAnnotatorClassifier]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,11 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, validate_data
 
-import annotmix
 from annotmix import persistence
-from annotmix.annotations import Annotations, some
+from annotmix.annotations import Annotations
 from annotmix.approaches import Approach, get_approach, list_approaches
 from annotmix.augmentation import get_augmentation
+from annotmix.description import REFERENCE_NAME, describe, fingerprint
 from annotmix.devices import pick_device
 from annotmix.encoders import Encoder, make_encoder
 from annotmix.engine import (
@@ -41,15 +39,12 @@ from annotmix.inference import (
     scores,
 )
 from annotmix.labels import as_annotations, require_labels
+from annotmix.names import some
 from annotmix.networks import Classifier, make_backbone
 from annotmix.parameters import check_parameters, seed_of
 
 #: Training instances that `annotator_confusion()` averages over when it gets none.
 REFERENCE_SIZE = 256
-#: Name under which the features of those instances are kept beside the weights.
-_REFERENCE = "reference"
-#: Parameters that have no influence on the weights.
-_NEUTRAL = {"select", "device", "progress", "checkpoint", "checkpoint_every", "backbone", "encoder"}
 
 
 class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -209,7 +204,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             learnt,
             settings,
             {name: self._evaluation_set(*parts) for name, parts in sets.items()},
-            self._fingerprint(rows, learnt) if self.checkpoint is not None else "",
+            fingerprint(self, rows, learnt) if self.checkpoint is not None else "",
         )
         self.history_ = pd.DataFrame(run.history).set_index("epoch")
         self.n_iter_ = run.epoch
@@ -223,7 +218,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         }
         for which, state in self.states_.items():
             self.module_.load_state_dict(state)
-            self.states_[which] = {**state, _REFERENCE: encode(self.module_, reference)[0].clone()}
+            self.states_[which] = {**state, REFERENCE_NAME: encode(self.module_, reference)[0].clone()}
         return self.use(self.select)
 
     def use(self, which: str) -> MultiAnnotatorClassifier:
@@ -235,7 +230,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             )
         state = dict(self.states_[which])
         # a copy: results depend on the alignment of memory, and a loaded file has its own
-        self._reference = state.pop(_REFERENCE).to(self._device).clone()
+        self._reference = state.pop(REFERENCE_NAME).to(self._device).clone()
         self.module_.load_state_dict(state)
         self.module_.eval()
         return self
@@ -362,35 +357,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         A backbone of your own is not saved as code: `annotmix.load` takes it again.
         """
         check_is_fitted(self)
-        custom = isinstance(self.backbone, torch.nn.Module)
-        params = self.get_params(deep=False) | {
-            "encoder": None if self.encoder is None else self.encoder_.to_dict(),
-            "backbone": None if custom else self.backbone,
-            "random_state": self.seed_,
-            "classes": None if self.classes is None else list(np.asarray(self.classes).tolist()),
-            "checkpoint": None if self.checkpoint is None else os.fspath(self.checkpoint),
-        }
-        facts = {
-            "approach": self._approach.name,
-            "annotmix": annotmix.__version__,
-            "params": params,
-            "shape": list(self._shape),
-            "backbone_class": type(self.backbone).__qualname__ if custom else None,
-            "classes": persistence.names_to_json(self.classes_),
-            "annotators": persistence.names_to_json(self.annotators_),
-            "n_modelled": self.module_.n_annotators,
-            "feature_names": getattr(self, "feature_names_in_", np.zeros(0)).tolist(),
-            "history": self.history_.reset_index().to_dict("list"),
-            "best_epoch": self.best_epoch_,
-            "seed": self.seed_,
-        }
-        tensors = {name: t.contiguous() for name, t in self.module_.state_dict().items()}
-        tensors[_REFERENCE] = self._reference.contiguous()
-        try:
-            json.dumps(facts)
-        except TypeError as error:
-            raise TypeError(f"A parameter cannot be saved as JSON: {error}.") from error
-        persistence.save_model(folder, tensors, facts)
+        persistence.save_model(folder, *describe(self))
 
     # ---------------------------------------------------------------- inside
 
@@ -500,17 +467,6 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
                 f"{self._approach.name} has no annotator model, so it knows nothing about annotators. "
                 f"These approaches do: {', '.join(with_one)}."
             )
-
-    def _fingerprint(self, rows: NDArray[Any], annotations: Annotations) -> str:
-        """Identifies parameters and data: labels in full, X by its shape and up to 1024 of its rows."""
-        params = {k: repr(v) for k, v in self.get_params(deep=False).items() if k not in _NEUTRAL}
-        digest = hashlib.sha256(json.dumps([self._approach.name, params, rows.shape]).encode())
-        digest.update(repr(self.module_).encode())
-        for part in (annotations.item, annotations.annotator, annotations.label):
-            digest.update(part.tobytes())
-        step = max(1, len(rows) // 1024)
-        digest.update(np.ascontiguousarray(rows[::step]).tobytes())
-        return digest.hexdigest()
 
 
 def _probabilities(log_p: torch.Tensor) -> NDArray[np.float64]:

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from annotmix.annotations import Annotations, some
+from annotmix.annotations import Annotations
+from annotmix.names import some
 
 Codes = NDArray[np.int64]
 

@@ -26,6 +26,7 @@ ENCODED: dict[str, Any] = {**TABULAR, "hidden": (128,), "dropout": 0.5, "weight_
 #: For images of 32 × 32 pixels.
 RESNET: dict[str, Any] = {
     "backbone": "resnet18",
+    "augment": "crop-flip",
     "max_epochs": 100,
     "batch_size": 128,
     "lr": 1e-3,
