@@ -32,7 +32,7 @@ State = dict[str, Tensor]
 #: The monitored set whose clf-acc selects the best epoch.
 VALIDATION = "valid"
 #: Streams of randomness that follow from one seed.
-INITIALISATION, EPOCH, REFERENCE = 1, 2, 3
+INITIALISATION, EPOCH, REFERENCE, BEGINNING = 1, 2, 3, 4
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,8 @@ def train(
     Training
         History and best weights. The model itself holds the last epoch's.
     """
+    with randomness(settings.seed, BEGINNING) as rng:
+        model.begin(annotations, rng)
     fabric = Fabric(accelerator=X.device.type, devices=1, precision=settings.precision)
     groups = model.parameter_groups(settings.lr, settings.weight_decay)
     optimizer = FlatRAdam(groups, lr=settings.lr)
@@ -112,6 +114,7 @@ def train(
                     wrapped_optimizer.zero_grad()
                     model.after_step()
                     total += loss.detach() * len(batch.label)
+            model.after_epoch(X, (epoch + 1) / settings.max_epochs)
             row = {"epoch": epoch + 1, "loss": float(total) / len(annotations), "lr": lr}
             _require_finite(row["loss"], epoch + 1)
             row["seconds"] = time.perf_counter() - started
@@ -155,7 +158,10 @@ class Labels:
             last = min(first + batch_size, len(order))
             part = slice(end[first] - count[first], end[last - 1])
             x = X.draw(order[first:last], rng)
-            yield Batch(x if augment is None else augment(x, rng), row[part], annotator[part], label[part])
+            items = torch.from_numpy(order[first:last]).to(self.device)
+            yield Batch(
+                x if augment is None else augment(x, rng), row[part], annotator[part], label[part], items
+            )
 
 
 @contextmanager

@@ -104,6 +104,7 @@ def load(
         clf.n_iter_, clf.best_epoch_, clf.seed_ = len(clf.history_), facts["best_epoch"], facts["seed"]
         with randomness(clf.seed_, INITIALISATION):
             clf.module_ = clf._make_module(facts["n_modelled"]).to(pick_device(device))
+        clf.module_.finish()
         clf.states_ = {clf.select: tensors}
         return clf.use(clf.select)
     except persistence.ModelFileError:

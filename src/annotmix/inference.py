@@ -117,10 +117,12 @@ def about_pairs(
 def log_posterior(model: Approach, h: Tensor, log_p: Tensor, annotations: Annotations) -> Tensor:
     """log P(true class | instance, its labels), shape (n, C): classifier and annotators together."""
     joint = log_p.clone()
+    weight = model.label_weight(_index(annotations.labels_per_item, h)).to(h.dtype)
     for chunk, confusion in about_pairs(model, "log_confusion", h, annotations.item, annotations.annotator):
         label = _index(annotations.label[chunk], h)
         said = confusion[torch.arange(len(label), device=h.device), :, label]  # log P(label | c), (chunk, C)
-        joint.index_add_(0, _index(annotations.item[chunk], h), said)
+        item = _index(annotations.item[chunk], h)
+        joint.index_add_(0, item, said * weight[item].unsqueeze(1))
     return torch.log_softmax(joint, dim=-1)
 
 

@@ -18,21 +18,20 @@ def pair_across(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
     return rng.permutation(n)
 
 
-def pair_within(item: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """A random permutation that stays within the entries of one item (the paper's ablation).
+def pair_within(group: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """A random permutation that stays within groups: of the triples of one item, of the items of one fold.
 
     Parameters
     ----------
-    item : array, shape (n,)
-        Item of every entry, equal ones side by side.
+    group : array of int, shape (n,)
 
     Returns
     -------
     array, shape (n,)
     """
-    # Sorting by (item, random key) shuffles every run of equal items in its own place.
-    first = np.concatenate([[True], item[1:] != item[:-1]]) if len(item) else np.zeros(0, dtype=bool)
-    return np.lexsort((rng.random(len(item)), np.cumsum(first)))
+    partner = np.empty(len(group), dtype=np.int64)
+    partner[np.argsort(group, kind="stable")] = np.lexsort((rng.random(len(group)), group))
+    return partner
 
 
 def coefficients(n: int, alpha: float, rng: np.random.Generator, *, per_batch: bool = False) -> Tensor:

@@ -212,9 +212,11 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         with randomness(self.seed_, REFERENCE) as rng:
             sample = np.sort(rng.permutation(np.flatnonzero(learnt.labels_per_item))[:REFERENCE_SIZE])
         reference = Features(rows[sample], device, views)
-        states = {"last": self.module_.state_dict()} | ({"best": run.best_state} if run.best_state else {})
+        self.module_.finish()
+        kept = self.module_.state_dict()
+        states = {"last": kept} | ({"best": run.best_state} if run.best_state else {})
         self.states_ = {
-            which: {name: t.detach().clone() for name, t in state.items()} for which, state in states.items()
+            which: {name: state[name].detach().clone() for name in kept} for which, state in states.items()
         }
         for which, state in self.states_.items():
             self.module_.load_state_dict(state)

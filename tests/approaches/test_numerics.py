@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 import annotmix
+from annotmix import Annotations
 from annotmix.approaches import Batch, get_approach
 from annotmix.losses import adapt, volume_penalty
 from annotmix.networks import MLP, AnnotatorNetwork, Classifier
@@ -104,6 +105,9 @@ def train(model, batch, n_steps=3):
     """Optimiser steps, every one of them checked; the losses before each of them and after the last."""
     optimizer = torch.optim.RAdam(model.parameter_groups(1e-2, 1e-4))
     rng, losses = np.random.default_rng(0), []
+    n, m, c = len(batch.x), model.n_annotators, model.classifier.n_classes
+    model.begin(Annotations(*[part.numpy() for part in batch[1:4]], *map(range, (n, m, c))), rng)
+    batch = batch._replace(rows=torch.arange(n))
     for _ in range(n_steps + 1):
         optimizer.zero_grad()
         loss = model(batch, rng)

@@ -10,6 +10,7 @@ import torch
 from sklearn.base import clone
 
 import annotmix
+from annotmix import Annotations
 from annotmix.approaches import Batch, get_approach
 from annotmix.networks import MLP, Classifier
 
@@ -197,7 +198,10 @@ def test_clone_and_set_params(name):
 @pytest.mark.parametrize("name", APPROACHES)
 def test_a_batch_of_one_instance(name):
     module = get_approach(name)(Classifier(MLP(4, (8,)), 8, 3), 2)
-    batch = Batch(torch.ones(1, 4), torch.tensor([0]), torch.tensor([1]), torch.tensor([2]))
+    labels = Annotations.from_matrix([[-1, 2]], classes=range(3))
+    module.begin(labels, np.random.default_rng(0))
+    zero = torch.tensor([0])
+    batch = Batch(torch.ones(1, 4), zero, torch.tensor([1]), torch.tensor([2]), zero)
     loss = module(batch, np.random.default_rng(0))
     loss.backward()
     assert torch.isfinite(loss)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -12,6 +12,9 @@ from torch import Tensor, nn
 from annotmix.annotations import Annotations
 from annotmix.losses import annotator_log_proba
 from annotmix.networks import Classifier
+
+if TYPE_CHECKING:
+    from annotmix.inference import Features
 
 #: How an approach defines p_perf, the chance that an annotator's label is right (see docs/approaches.md).
 PerfDefinition = Literal["diagonal", "agreement", "reliability"]
@@ -27,12 +30,15 @@ class Batch(NamedTuple):
     item : tensor of int, shape (P,)
         Row of `x` that a label belongs to, ascending.
     annotator, label : tensor of int, shape (P,)
+    rows : tensor of int, shape (B,)
+        Which items of the training data the instances are.
     """
 
     x: Tensor
     item: Tensor
     annotator: Tensor
     label: Tensor
+    rows: Tensor | None = None
 
 
 class Approach(nn.Module):
@@ -102,13 +108,29 @@ class Approach(nn.Module):
         diagonal = torch.diagonal(self.log_confusion(h, annotator), dim1=-2, dim2=-1)
         return (self.classifier.log_proba(h) + diagonal).exp().sum(dim=-1)
 
+    def label_weight(self, n_labels: Tensor) -> Tensor:
+        """Exponent of a label's likelihood where it meets the classifier, by how many labels its item has.
+
+        One: labels of an item are independent given its class. Less, where an approach thinks otherwise.
+        """
+        return torch.ones_like(n_labels, dtype=torch.float32)
+
     def freeze(self, *parts: str) -> None:
         """Leave parts of the annotator model as they start; everything else is trained."""
         for part in parts:
             getattr(self, part).requires_grad_(False)
 
+    def begin(self, annotations: Annotations, rng: np.random.Generator) -> None:
+        """Called once before training, with the labels that are trained on."""
+
     def after_step(self) -> None:
         """Called after every step of the optimiser, for constraints on parameters."""
+
+    def after_epoch(self, X: Features, done: float) -> None:
+        """Called after every epoch with the training instances and the share of the epochs that are done."""
+
+    def finish(self) -> None:
+        """Let go of what only training needs; called before a trained model is used or loaded."""
 
     def parameter_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
         """The two models as groups for the optimiser; weight decay is for the classification model only."""

@@ -1,0 +1,227 @@
+"""annot-mix-plus: refined labels from classifiers that have not seen them.
+
+The items are dealt into K folds. K classifiers learn at the same time, each from all folds but one, together
+with the final classifier, which learns from all; their targets are class probabilities q, mixed in a fold:
+
+    x̃ = λ x_i + (1−λ) x_î,   q̃ = λ q_i + (1−λ) q_î,   loss = −mean Σ_c q̃_c log p_c(x̃),   λ ~ Beta(α, α)
+
+q starts as Dawid–Skene's with shrunken confusion matrices θ (see `annotmix.counting`). From the first fifth of
+the epochs on it is refined after every epoch, with p̂_n the prediction of the classifier that has not seen item
+n, θ counted without item n, and each of the l_n labels of the item weighing β_n = max(β, 1/l_n):
+
+    q_nc ∝ p̂_nc · π_c^s / mean(p̂)_c · Π_m θ_m[c, z_nm]^β_n
+
+A classifier that has seen a label confirms it; one that has not can correct it. Labels of one item err
+together more often than independence has it, hence β < 1; a single label has no others to err with. π are the
+class shares that labels alone suggest; these are off by some 25 %, so log π is shrunken towards equal shares,
+s = max(0, 1 − 0.06 / Var(log π)). Annotators are described by θ, for three levels of difficulty of the items
+(entropy of p̂): there is no annotator network.
+
+Ours. It joins Dawid & Skene (Applied Statistics 28, 1979), mixup (Zhang et al., ICLR 2018) and cross-fitting
+(Chernozhukov et al., The Econometrics Journal 21, 2018); docs/annot-mix-plus.md has what was measured.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from annotmix import mixup
+from annotmix.annotations import Annotations
+from annotmix.approaches.base import Approach, Batch
+from annotmix.counting import TINY, CountedConfusion, Labelled
+from annotmix.networks import Classifier
+from annotmix.stack import Committee
+
+if TYPE_CHECKING:
+    from annotmix.inference import Features
+
+#: Share of the epochs before the first refinement.
+WARM_UP = 0.2
+#: Rounds of Dawid–Skene that give the first q.
+ROUNDS = 20
+#: Variance of the error of log class shares that are taken from labels alone.
+SHARE_NOISE = 0.06
+#: Items whose difficulties set the borders of the levels (torch.quantile takes no more than 16 million).
+QUANTILE_LIMIT = 1_000_000
+
+
+class AnnotMixPlus(Approach):
+    """Cross-fitted classifiers and counted confusion matrices refine the labels they learn from.
+
+    Parameters
+    ----------
+    alpha : float, default=0.4
+        λ ~ Beta(alpha, alpha) is the share of the first instance in a mix; 0 switches mixing off.
+    beta : float, default=0.5
+        Weight of each of several labels of an item; a single label always has the weight 1.
+    folds : int, default=5
+        Classifiers that take turns in not seeing a part of the items; 0 switches cross-fitting off.
+    kappa : float, default=3.0
+        Labels' worth of the common confusion matrix in every row of an annotator's.
+    levels : int, default=3
+        Levels of difficulty that annotators' confusion matrices tell apart.
+    prior : {"shrunken", "labels", "equal", "none"}, default="shrunken"
+        The class shares that predictions are corrected towards: those of the labels, shrunken towards equal
+        ones; as they are; equal ones; or no correction.
+    ensemble : bool, default=False
+        Average the class probabilities of all classifiers instead of keeping the final one alone.
+    """
+
+    name = "annot-mix-plus"
+    perf = "diagonal"
+    classifier: Committee
+    q: Tensor | None
+    fold: Tensor | None
+    cuts: Tensor
+
+    def __init__(
+        self,
+        classifier: Classifier,
+        n_annotators: int,
+        *,
+        alpha: float = 0.4,
+        beta: float = 0.5,
+        folds: int = 5,
+        kappa: float = 3.0,
+        levels: int = 3,
+        prior: str = "shrunken",
+        ensemble: bool = False,
+    ):
+        _check(alpha, beta, folds, kappa, levels, prior)
+        super().__init__(Committee(classifier, folds, ensemble), n_annotators)
+        self.alpha, self.beta, self.folds, self.prior = alpha, beta, folds, prior
+        self.confusion = CountedConfusion(n_annotators, classifier.n_classes, levels, kappa)
+        self.register_buffer("q", None)
+        self.register_buffer("fold", None)
+        # borders between the levels; at first no entropy is above them
+        self.register_buffer("cuts", torch.full((levels - 1,), math.log(classifier.n_classes) + 1))
+
+    # ---------------------------------------------------------------- training
+
+    def begin(self, annotations: Annotations, rng: np.random.Generator) -> None:
+        """Deal the items into folds and take the first q from the labels alone."""
+        device = self.cuts.device
+        self.labels = Labelled(annotations, device)
+        n_labels = torch.tensor(annotations.labels_per_item, device=device)
+        self.weight, self.labelled = self.label_weight(n_labels), n_labels > 0
+        dealt = rng.permutation(annotations.n_items) % max(self.folds, 1)
+        self.fold = torch.from_numpy(dealt).to(device)
+        self.q = self._first_posterior(annotations)
+        self.share = self.q[self.labelled].mean(dim=0)
+
+    def _first_posterior(self, annotations: Annotations) -> Tensor:
+        """Dawid–Skene with shrunken confusion matrices, from the shares of the votes; shape (N, C)."""
+        C, labels = annotations.n_classes, self.labels
+        votes = torch.zeros(annotations.n_items, C, device=self.cuts.device)
+        votes.index_put_((labels.item, labels.label), torch.ones((), device=votes.device), accumulate=True)
+        votes[~self.labelled] = 1.0
+        q = votes / votes.sum(dim=1, keepdim=True)
+        for _ in range(ROUNDS):
+            self.confusion.count(labels, q)
+            said = self.confusion.log_likelihood(labels, q, leave_out=False)
+            log_share = q[self.labelled].mean(dim=0).clamp_min(TINY).log()
+            q = torch.softmax(log_share.expand_as(q).index_add(0, labels.item, said), dim=1)
+        self.confusion.count(labels, q)
+        return q
+
+    def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
+        """Cross-entropy of the final classifier, with the gradient of all classifiers."""
+        assert self.q is not None
+        assert self.fold is not None
+        assert batch.rows is not None
+        x, q, fold = batch.x, self.q[batch.rows], self.fold[batch.rows]
+        if self.alpha > 0:
+            partner = torch.from_numpy(mixup.pair_within(fold.cpu().numpy(), rng)).to(fold.device)
+            lam = mixup.coefficients(len(fold), self.alpha, rng).to(fold.device)
+            x, q = mixup.mix(x, partner, lam), mixup.mix(q, partner, lam)
+        own, others = self.classifier.own, self.classifier.others
+        loss: Tensor = -(q * own.log_proba(own.features(x))).sum(dim=-1).mean()
+        if others is None:
+            return loss
+        seen = fold != torch.arange(self.folds, device=fold.device).unsqueeze(1)  # (K, B)
+        each = -(q * others(x)).sum(dim=-1)
+        rest = ((each * seen).sum(dim=1) / seen.sum(dim=1).clamp_min(1)).sum()
+        return loss + rest - rest.detach()  # the value is that of the classifier that is kept
+
+    @torch.no_grad()
+    def after_epoch(self, X: Features, done: float) -> None:
+        """Refine q by what classifiers predict for items that they have not seen."""
+        if done < WARM_UP:
+            return
+        assert self.q is not None
+        log_p = self._unseen_log_proba(X)
+        p = log_p.exp()
+        entropy = _entropy(log_p)
+        at = torch.linspace(0, 1, len(self.cuts) + 2, device=p.device)[1:-1]
+        self.cuts = torch.quantile(entropy[self.labelled][:QUANTILE_LIMIT], at) if len(at) else self.cuts
+        level = torch.bucketize(entropy, self.cuts)
+        self.confusion.count(self.labels, self.q, level)
+        said = self.confusion.log_likelihood(self.labels, self.q, level)
+        said = said * self.weight[self.labels.item].unsqueeze(1)
+        joint = (log_p + self._correction(p[self.labelled].mean(dim=0))).index_add(0, self.labels.item, said)
+        self.q = torch.softmax(joint, dim=1)
+        self.confusion.count(self.labels, self.q, level)
+
+    def _unseen_log_proba(self, X: Features) -> Tensor:
+        """log p̂, shape (N, C): of every item by the classifier that has not seen it."""
+        assert self.fold is not None
+        self.eval()
+        own, others, parts = self.classifier.own, self.classifier.others, []
+        for rows, x in X.chunks():
+            if others is None:
+                parts.append(own.log_proba(own.features(x)))
+            else:
+                parts.append(others(x)[self.fold[rows], torch.arange(len(x), device=x.device)])
+        self.train()
+        return torch.cat(parts)
+
+    def _correction(self, mean: Tensor) -> Tensor:
+        """log π_c^s / mean(p̂)_c, shape (C,)."""
+        if self.prior == "none":
+            return torch.zeros_like(mean)
+        log_share = self.share.clamp_min(TINY).log()
+        s = {"labels": 1.0, "equal": 0.0}.get(self.prior)
+        if s is None:
+            s = max(0.0, 1 - SHARE_NOISE / max(float(log_share.var(correction=0)), TINY))
+        return s * log_share - mean.clamp_min(TINY).log()
+
+    def finish(self) -> None:
+        """Keep the final classifier and the counts, and the others only where they are averaged."""
+        self.classifier.dismiss()
+        self.q = self.fold = None
+
+    # ---------------------------------------------------------------- annotators
+
+    def log_confusion(self, h: Tensor, annotator: Tensor) -> Tensor:
+        """log θ of the annotators at the difficulty of the instances, shape (n, C, C)."""
+        level = torch.bucketize(_entropy(self.classifier.log_proba(h)), self.cuts)
+        return self.confusion.log_confusion(annotator, level)
+
+    def label_weight(self, n_labels: Tensor) -> Tensor:
+        """β_n = max(β, 1/n), shape as `n_labels`."""
+        return (1 / n_labels.clamp_min(1).float()).clamp_min(self.beta)
+
+
+def _entropy(log_p: Tensor) -> Tensor:
+    """Entropy of class probabilities, shape (n,), of log p, shape (n, C)."""
+    return -(log_p.exp() * log_p).sum(dim=-1)
+
+
+def _check(alpha: float, beta: float, folds: int, kappa: float, levels: int, prior: str) -> None:
+    if not alpha >= 0:
+        raise ValueError(f"alpha must be 0 (no mixing) or positive, found {alpha}.")
+    if not 0 <= beta <= 1:
+        raise ValueError(f"beta, the weight of a label among several, must lie in [0, 1], found {beta}.")
+    if folds != 0 and not folds >= 2:
+        raise ValueError(f"folds must be 0 (no cross-fitting) or at least 2, found {folds}.")
+    if not kappa > 0:
+        raise ValueError(f"kappa must be positive, found {kappa}.")
+    if not levels >= 1:
+        raise ValueError(f"levels must be at least 1, found {levels}.")
+    if prior not in ("shrunken", "labels", "equal", "none"):
+        raise ValueError(f'prior must be "shrunken", "labels", "equal" or "none", found {prior!r}.')
