@@ -1,11 +1,13 @@
-"""annot-mix-plus beside annot-mix where labels are hard to learn from: one label an item, annotators who gave a single
-label, heavy class imbalance, very many classes. Mean ± standard error over seeds, last epoch, percent.
+"""annot-mix-plus beside annot-mix where labels are hard to learn from.
+
+One label an item, annotators who gave a single label, heavy class imbalance, many classes. Mean ± standard error
+over seeds, last epoch, percent.
 
     python benchmarks/limits.py --data FOLDER
     python benchmarks/limits.py --data FOLDER --on valid --scenarios one-label --seeds 5
 
-Items, labels and classes are drawn anew for every seed, the same for all approaches; `--on valid` scores the validation
-sets, by which rules were chosen. Every approach has the settings of the dataset.
+Items, labels and classes are drawn anew for every seed, the same for all approaches; `--on valid` scores the
+validation sets, by which rules were chosen. Every approach has the settings of the dataset.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ def single_label_annotators(data: Dataset, rng: np.random.Generator) -> Dataset:
 
 
 def imbalance(data: Dataset, rng: np.random.Generator, least: float = 0.05) -> Dataset:
-    """Shares of the classes fall evenly on a logarithmic scale, to a twentieth, in an order drawn by the seed."""
+    """Shares of the classes fall evenly on a logarithmic scale, to a twentieth, in an order drawn anew."""
     C = len(data.classes)
     share = dict(zip(rng.permutation(data.classes), least ** (np.arange(C) / (C - 1)), strict=True))
 
@@ -83,7 +85,7 @@ def imbalance(data: Dataset, rng: np.random.Generator, least: float = 0.05) -> D
 
 
 def many_classes(data: Dataset, rng: np.random.Generator, C: int = 100, n: int = 20) -> Dataset:
-    """100 Gaussian classes of twenty items; 30 annotators from very good to spamming; three labels an item."""
+    """100 Gaussian classes of twenty items, three labels each; 30 annotators, very good ones and spammers."""
     centre = rng.normal(size=(C, 32))
 
     def draw(n):

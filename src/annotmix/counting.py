@@ -1,17 +1,17 @@
 """Confusion matrices by counting: what annotators said where the true classes are known with some chance.
 
-With q_nc the chance that item n is of class c, annotator m has N_m[c, k] = Σ_{n: z_nm = k} q_nc expected labels k for
-class c. Few labels say little, so counts are shrunken twice:
+With q_nc the chance that item n is of class c, annotator m has N_m[c, k] = Σ_{n: z_nm = k} q_nc expected labels
+k for class c. Few labels say little, so counts are shrunken twice:
 
-    θ̄[c, k]     ∝ Σ_m N_m[c, k] + 1/C + 2·1[c = k]                                   all annotators together
-    θ_m[c, k]   = (N_m[c, k] + κ θ̄[c, k]) / (N_m[c, ·] + κ)                           one annotator
-    θ_md[c, k]  = (N_md[c, k] + κ_d θ_m[c, k] r_d[c, k]) / (N_md[c, ·] + κ_d s)        on items of difficulty d
+    all annotators together:    θ̄[c, k]    ∝ Σ_m N_m[c, k] + 1/C + 2·1[c = k]
+    one annotator:              θ_m[c, k]  = (N_m[c, k] + κ θ̄[c, k]) / (N_m[c, ·] + κ)
+    on items of difficulty d:   θ_md[c, k] ∝ N_md[c, k] + κ_d θ_m[c, k] r_d[c, k]
 
-where r_d[c, k] is how much more often label k meets class c at difficulty d than overall, over all annotators, with
-κ_d pseudo-labels at 1, and s = Σ_k θ_m[c, k] r_d[c, k] keeps the rows sums of one.
+where r_d[c, k] is how much more often label k meets class c at difficulty d than overall, over all annotators,
+with κ_d pseudo-labels a class at the overall share.
 
-Only pairs (annotator and difficulty, label) that occur are stored: memory grows with labels and annotators, times C,
-never with annotators times C².
+Only pairs (annotator and difficulty, label) that occur are stored: memory grows with labels and annotators,
+times C, never with annotators times C².
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ class CountedConfusion(nn.Module):
     ) -> Tensor:
         """log θ_md[c, z] of every label z and class c, counted without the label's own item, shape (P, C).
 
-        `q` and `level` must be what was counted last. s is taken as 1 here, as knowing it for every label would
-        need whole matrices.
+        `q` and `level` must be what was counted last. With difficulties, rows of θ sum to nearly one here:
+        normalising them would need whole matrices for single labels.
         """
         C, D = self.n_classes, self.n_levels
         own = q[labels.item] if leave_out else q.new_zeros(1)

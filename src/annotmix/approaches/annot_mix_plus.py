@@ -5,9 +5,9 @@ with the final classifier, which learns from all; their targets are class probab
 
     x̃ = λ x_i + (1−λ) x_î,   q̃ = λ q_i + (1−λ) q_î,   loss = −mean Σ_c q̃_c log p_c(x̃),   λ ~ Beta(α, α)
 
-q starts as Dawid–Skene's with shrunken confusion matrices θ (see `annotmix.counting`). From the first fifth of
-the epochs on it is refined after every epoch, with p̂_n the prediction of the classifier that has not seen item
-n, θ counted without item n, and each of the l_n labels of the item weighing β_n = max(β, 1/l_n):
+q starts as Dawid–Skene's with shrunken confusion matrices θ (see `annotmix.counting`). From the first fifth
+of the epochs on it is refined after every epoch, with p̂_n the prediction of the classifier that has not seen
+item n, θ counted without item n, and each of the l_n labels of the item weighing β_n = max(β, 1/l_n):
 
     q_nc ∝ p̂_nc · π_c^s / mean(p̂)_c · Π_m θ_m[c, z_nm]^β_n
 
@@ -146,7 +146,8 @@ class AnnotMixPlus(Approach):
         seen = fold != torch.arange(self.folds, device=fold.device).unsqueeze(1)  # (K, B)
         each = -(q * others(x)).sum(dim=-1)
         rest = ((each * seen).sum(dim=1) / seen.sum(dim=1).clamp_min(1)).sum()
-        return loss + rest - rest.detach()  # the value is that of the classifier that is kept
+        loss = loss + rest - rest.detach()  # the value stays that of the classifier that is kept
+        return loss
 
     @torch.no_grad()
     def after_epoch(self, X: Features, done: float) -> None:
