@@ -1,0 +1,143 @@
+"""`annotmix bench`."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from annotmix.cli.errors import one_line
+
+bench = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Run studies; show what they gave.")
+
+StudyName = Annotated[str, typer.Argument(help="benchmark, ablation, noise, curves, quick, or a YAML file.")]
+StoreFile = Annotated[Path, typer.Option(help="The result store.")]
+Datasets = Annotated[str, typer.Option(help="Only these datasets of the study, with commas between them.")]
+Approaches = Annotated[str, typer.Option(help="Only these approaches of the study, by name or label.")]
+Seeds = Annotated[int | None, typer.Option(min=1, help="Only the first so many seeds of the study.")]
+Modules = Annotated[
+    list[str] | None, typer.Option("--import", help="A module to import, with approaches of your own.")
+]
+DEFAULT_STORE = Path("annotmix-bench.sqlite")
+
+
+class Epoch(str, Enum):
+    """After which epoch."""
+
+    last = "last"
+    best = "best"
+    both = "both"
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The epochs that are meant."""
+        return ("last", "best") if self is Epoch.both else (self.value,)
+
+
+class Form(str, Enum):
+    """How tables are written."""
+
+    terminal = "terminal"
+    markdown = "markdown"
+    csv = "csv"
+    latex = "latex"
+
+
+@bench.command()
+def run(
+    study: StudyName,
+    datasets: Datasets = "",
+    approaches: Approaches = "",
+    seeds: Seeds = None,
+    store: StoreFile = DEFAULT_STORE,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with the files; else ANNOTMIX_DATA, else the cache.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Local processes, one thread each; by default one a core.")
+    ] = None,
+    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://…")] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Do failed runs again.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Do runs again that another version of the code did.")
+    ] = False,
+    modules: Modules = None,
+) -> None:
+    """Do what is missing of a study.
+
+    A run that is in the store is not done again: a study that was stopped or killed goes on where it was.
+
+    Example: annotmix bench run quick
+    """
+    with one_line(OSError, ValueError, ImportError):
+        from annotmix.bench import runner
+
+        found = _study(study, datasets, approaches, seeds, modules)
+        outcome = runner.run_study(
+            found,
+            store,
+            data_dir=data,
+            workers=workers,
+            scheduler=scheduler,
+            retry=retry,
+            again=again,
+            modules=modules or [],
+        )
+    typer.echo(str(outcome))
+    if outcome.failed or outcome.failed_before:
+        raise typer.Exit(1)
+
+
+def _study(study: str, datasets: str, approaches: str, seeds: int | None, modules: list[str] | None) -> Any:
+    from annotmix.bench import reading, runner
+
+    runner.import_modules(modules or [])
+    return reading.read_study(study).narrowed(_names(datasets), _names(approaches), seeds)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+@bench.command()
+def tables(
+    study: StudyName,
+    score: Annotated[
+        str,
+        typer.Option(help="clf-acc, perf-auroc, annot-acc, consensus-acc, or with its set: train/clf-acc."),
+    ] = "clf-acc",
+    epoch: Annotated[Epoch, typer.Option(help="After which epoch.")] = Epoch.both,
+    paper: Annotated[bool, typer.Option("--paper", help="The paper's figures beside ours.")] = False,
+    form: Annotated[Form, typer.Option("--format", help="How the tables are written.")] = Form.terminal,
+    out: Annotated[Path | None, typer.Option(help="Write them to this file.")] = None,
+    datasets: Datasets = "",
+    approaches: Approaches = "",
+    seeds: Seeds = None,
+    store: StoreFile = DEFAULT_STORE,
+    modules: Modules = None,
+) -> None:
+    """Print the paper's tables from the store: mean ± std over the seeds.
+
+    Example: annotmix bench tables benchmark --score perf-auroc --paper --format markdown
+    """
+    with one_line(OSError, ValueError, ImportError):
+        from annotmix.bench import formats, results, tables
+        from annotmix.bench.store import Store
+
+        found = _study(study, datasets, approaches, seeds, modules)
+        with Store(store) as opened:
+            collected = results.collect(found, opened)
+        made = tables.make_tables(collected, score, epoch.chosen, paper)
+        _write(formats.render(made, form.value), out)
+
+
+def _write(text: str, out: Path | None) -> None:
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    from annotmix.persistence import write_atomically
+
+    write_atomically(out, lambda temporary: Path(temporary).write_text(text, encoding="utf-8"))
+    typer.echo(f"Written: {out}")
