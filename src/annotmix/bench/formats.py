@@ -1,136 +1,132 @@
-"""Tables as text for a terminal, Markdown, CSV and LaTeX."""
+"""Sheets of text for a terminal, Markdown and LaTeX, and their figures as CSV."""
 
 from __future__ import annotations
 
-import csv
 import io
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
+import pandas as pd
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from annotmix.bench.tables import Cell, Table
-
 FORMATS = ("terminal", "markdown", "csv", "latex")
-_NONE = "–"
+NONE = "–"
 _LATEX = {
     **{c: f"\\{c}" for c in "&%$#_{}"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "±": r"$\pm$",
-    "–": "--",
-    "α": r"$\alpha$",
-    "χ": r"$\chi$",
-    "²": r"$^2$",
-    "−": "$-$",
+    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+    **{"<": r"\textless{}", ">": r"\textgreater{}", "\n": " "},
+    **{"±": r"$\pm$", "–": "--", "−": "$-$", "…": r"\dots{}", "★": r"$\star$"},
+    **{"α": r"$\alpha$", "η": r"$\eta$", "λ": r"$\lambda$", "χ": r"$\chi$", "²": "$^2$"},
 }
-_MARKDOWN = {c: f"\\{c}" for c in "\\`*_[]|#"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+_MARKDOWN = {c: f"\\{c}" for c in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "\n": " "}
 
 
-def render(tables: Sequence[Table], form: str) -> str:
-    """Tables in one of FORMATS."""
+@dataclass(frozen=True)
+class Shown:
+    """A text in a sheet, perhaps marked."""
+
+    text: str
+    best: bool = False
+    second: bool = False
+    worse: bool = False
+
+
+@dataclass
+class Sheet:
+    """What one table shows.
+
+    Attributes
+    ----------
+    heads : list of str
+        The first is that of the names of the rows.
+    rows : list of (str, list of Shown)
+    notes : list of str
+        What has to be said below.
+    records : DataFrame
+        The figures, for CSV.
+    """
+
+    title: str
+    heads: list[str]
+    rows: list[tuple[str, list[Shown]]]
+    records: pd.DataFrame
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def marked(self) -> bool:
+        """Whether marks have to be explained."""
+        return any(cell.best or cell.second or cell.worse for _, row in self.rows for cell in row)
+
+
+def render(sheets: Sequence[Sheet], form: str) -> str:
+    """Sheets in one of FORMATS."""
     if form == "csv":
-        return _csv(tables)
-    return "\n".join({"terminal": terminal, "markdown": markdown, "latex": latex}[form](t) for t in tables)
+        return str(pd.concat([sheet.records for sheet in sheets]).to_csv(index=False, lineterminator="\n"))
+    return "\n".join({"terminal": terminal, "markdown": markdown, "latex": latex}[form](s) for s in sheets)
 
 
-def terminal(table: Table) -> str:
+def terminal(sheet: Sheet) -> str:
     """For a terminal; marks are signs as well as styles, so that they survive a pipe."""
     grid = Grid()
-    grid.add_column("approach", no_wrap=True)
-    for dataset, source in table.columns:
-        grid.add_column(Text(f"{dataset}\n{source}" if source else dataset), justify="right", no_wrap=True)
-    for label, row in table.rows.items():
-        grid.add_row(Text(label), *(_styled(cell) for cell in row))
-    file = io.StringIO()
-    tty = sys.stdout.isatty()
+    grid.add_column(Text(sheet.heads[0]), no_wrap=True)
+    for head in sheet.heads[1:]:
+        grid.add_column(Text(head), justify="right", no_wrap=True)
+    for label, row in sheet.rows:
+        grid.add_row(Text(label), *(_styled(cell, sheet.marked) for cell in row))
+    file, tty = io.StringIO(), sys.stdout.isatty()
     console = Console(file=file, force_terminal=tty, width=None if tty else 1000)
-    console.print(Text(table.title, style="bold"))
+    console.print(Text(sheet.title, style="bold"))
     console.print(grid)
-    for note in ("¹ best (bold), ² second best (italic), ↓ worse than mv-base (underlined).", *table.notes):
+    signs = ["¹ best (bold), ² second best (italic), ↓ worse than mv-base (underlined)."] * sheet.marked
+    for note in (*signs, *sheet.notes):
         console.print(Text(note))
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
 
-def _styled(cell: Cell | None) -> Text:
-    if cell is None:
-        return Text(_NONE)
+def _styled(cell: Shown, marked: bool) -> Text:
     styles = {"bold": cell.best, "italic": cell.second, "underline": cell.worse}
     signs = ("¹" if cell.best else "²" if cell.second else " ") + ("↓" if cell.worse else " ")
-    return Text.assemble((str(cell), " ".join(s for s, on in styles.items() if on)), signs)
+    return Text.assemble((cell.text, " ".join(s for s, on in styles.items() if on)), signs if marked else "")
 
 
-def markdown(table: Table) -> str:
-    """Best bold, second best italic, worse than the baseline underlined."""
-    heads = ["approach", *(f"{dataset} {source}".strip() for dataset, source in table.columns)]
-    lines = [f"**{_escape(table.title, _MARKDOWN)}**", ""]
-    lines += [
-        _row([_escape(head, _MARKDOWN) for head in heads]),
-        _row(["---", *["---:"] * len(table.columns)]),
-    ]
-    for label, row in table.rows.items():
-        lines.append(_row([_escape(label, _MARKDOWN), *map(_markdown_cell, row)]))
-    signs = "**Best**, *second best*, <u>worse than mv-base</u>."
-    lines += ["", *(f"- {note}" for note in [signs, *(_escape(n, _MARKDOWN) for n in table.notes)]), ""]
-    return "\n".join(lines)
+def markdown(sheet: Sheet) -> str:
+    """Best bold, second best italic, worse than mv-base underlined."""
+    lines = [f"**{_escape(sheet.title, _MARKDOWN)}**", ""]
+    lines += [_row([_escape(head, _MARKDOWN) for head in sheet.heads])]
+    lines += [_row(["---", *["---:"] * (len(sheet.heads) - 1)])]
+    lines += [_row([_escape(label, _MARKDOWN), *map(_markdown_cell, row)]) for label, row in sheet.rows]
+    signs = ["**Best**, *second best*, <u>worse than mv-base</u>."] * sheet.marked
+    notes = [*signs, *(_escape(note, _MARKDOWN) for note in sheet.notes)]
+    return "\n".join([*lines, "", *(f"- {note}" for note in notes), ""])
 
 
 def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _markdown_cell(cell: Cell | None) -> str:
-    if cell is None:
-        return _NONE
-    text = f"**{cell}**" if cell.best else f"*{cell}*" if cell.second else str(cell)
+def _markdown_cell(cell: Shown) -> str:
+    text = _escape(cell.text, _MARKDOWN)
+    text = f"**{text}**" if cell.best else f"*{text}*" if cell.second else text
     return f"<u>{text}</u>" if cell.worse else text
 
 
-def latex(table: Table) -> str:
-    """A tabular (package booktabs); notes as comments."""
-    heads = ["approach", *(f"{dataset} {source}".strip() for dataset, source in table.columns)]
-    lines = [f"% {table.title}", *(f"% {note}" for note in table.notes)]
-    lines += [rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}", r"\toprule"]
-    lines += [" & ".join(_escape(head, _LATEX) for head in heads) + r" \\", r"\midrule"]
-    for label, row in table.rows.items():
+def latex(sheet: Sheet) -> str:
+    """A tabular (package booktabs); title and notes as comments."""
+    comments = [f"% {' '.join(text.split())}" for text in (sheet.title, *sheet.notes)]
+    lines = [*comments, rf"\begin{{tabular}}{{l{'r' * (len(sheet.heads) - 1)}}}", r"\toprule"]
+    lines += [" & ".join(_escape(head, _LATEX) for head in sheet.heads) + r" \\", r"\midrule"]
+    for label, row in sheet.rows:
         lines.append(" & ".join([_escape(label, _LATEX), *map(_latex_cell, row)]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
-def _latex_cell(cell: Cell | None) -> str:
-    if cell is None:
-        return "--"
-    text = _escape(str(cell), _LATEX)
+def _latex_cell(cell: Shown) -> str:
+    text = _escape(cell.text, _LATEX)
     text = rf"\textbf{{{text}}}" if cell.best else rf"\textit{{{text}}}" if cell.second else text
     return rf"\underline{{{text}}}" if cell.worse else text
-
-
-def _csv(tables: Sequence[Table]) -> str:
-    """One row a cell, in the form that `annotmix bench stats FILE` reads."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    score = tables[0].score.replace("-", "_").replace("/", "_")
-    with_paper = any(source for _, source in tables[0].columns)
-    heads = ["epoch", "approach", "dataset", f"{score}_mean", f"{score}_std", "seeds"]
-    writer.writerow(heads + ["paper_mean", "paper_std"] * with_paper)
-    for table in tables:
-        for label, row in table.rows.items():
-            cells = dict(zip(table.columns, row, strict=True))
-            for dataset in dict.fromkeys(dataset for dataset, _ in table.columns):
-                ours, theirs = cells[dataset, ""], cells.get((dataset, "paper"))
-                if ours is not None:
-                    figures = [*_figures(ours), ours.n, *(_figures(theirs) if with_paper else ())]
-                    writer.writerow([table.epoch, label, dataset, *figures])
-    return file.getvalue()
-
-
-def _figures(cell: Cell | None) -> list[str]:
-    if cell is None:
-        return ["", ""]
-    return [f"{cell.mean:.4f}", "" if cell.std is None else f"{cell.std:.4f}"]
 
 
 def _escape(text: str, replacements: dict[str, str]) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pandas as pd
 
-from annotmix.bench.paper import paper_figures
+from annotmix.bench.formats import NONE, Sheet, Shown
+from annotmix.bench.paper import Figures, paper_figures
 from annotmix.bench.results import EPOCHS, Results
 
 #: Not among those that are compared: it has the true classes.
@@ -21,40 +22,24 @@ class Cell:
 
     mean: float
     std: float | None
-    n: int = 1
+    n: int = 0
     best: bool = False
     second: bool = False
     worse: bool = False
 
-    def __str__(self) -> str:
-        if self.std is None:
-            return f"{self.mean:.{DECIMALS}f}"
-        return f"{self.mean:.{DECIMALS}f} ± {self.std:.{DECIMALS}f}"
+    def shown(self) -> Shown:
+        """The cell as text."""
+        std = "" if self.std is None else f" ± {self.std:.{DECIMALS}f}"
+        return Shown(f"{self.mean:.{DECIMALS}f}{std}", self.best, self.second, self.worse)
 
 
-@dataclass
-class Table:
-    """Cells by approach and dataset, and what has to be said below.
-
-    Attributes
-    ----------
-    columns : list of (dataset, source)
-        `source` is "" for our figures and "paper" for the paper's.
-    rows : dict of approach to list of Cell or None
-    """
-
-    title: str
-    score: str
-    epoch: str
-    columns: list[tuple[str, str]]
-    rows: dict[str, list[Cell | None]]
-    notes: list[str] = field(default_factory=list)
+Column = dict[str, Cell | None]
 
 
 def make_tables(
     results: Results, score: str = "clf-acc", epochs: Sequence[str] = EPOCHS, paper: bool = False
-) -> list[Table]:
-    """A table an epoch; see `Results.part` for where a score is measured."""
+) -> list[Sheet]:
+    """A sheet an epoch; see `Results.part` for where a score is measured."""
     known = sorted({name for full in results.scores["score"] for name in (full, full.partition("/")[2])})
     if results.runs.empty:
         raise ValueError(f"The store has no finished run of the study {results.study.name!r}.")
@@ -63,32 +48,59 @@ def make_tables(
     return [_table(results, score, epoch, paper) for epoch in epochs]
 
 
-def _table(results: Results, score: str, epoch: str, paper: bool) -> Table:
+def _table(results: Results, score: str, epoch: str, paper: bool) -> Sheet:
     study = results.study
     names = {entry.label: entry.name for entry in study.approaches}
-    columns, cells = [], []
+    compared = [label for label, name in names.items() if name != UPPER]
+    baseline = next((label for label, name in names.items() if name == LOWER), None)
+    ours: dict[str, Column] = {}
     on: dict[str, list[str]] = {}
-    theirs = paper_figures(score, epoch) if paper else {}
     for dataset in results.datasets:
         full = results.part(score, dataset)
         values = results.values(full, epoch)
         values = values[values["dataset"] == dataset]
-        if values.empty:
-            continue
-        on.setdefault(full.partition("/")[0], []).append(dataset)
-        ours = {label: _cell(values.loc[values["approach"] == label, "value"]) for label in names}
-        mark(ours, [label for label, name in names.items() if name != UPPER], _baseline(names))
+        if not values.empty:
+            on.setdefault(full.partition("/")[0], []).append(dataset)
+            ours[dataset] = {
+                label: _cell(values.loc[values["approach"] == label, "value"]) for label in names
+            }
+            mark(ours[dataset], compared, baseline)
+    rows = [label for label in names if any(column[label] for column in ours.values())]
+    figures = paper_figures(score, epoch) if paper else {}
+    columns: dict[str, Column] = {}
+    for dataset, column in ours.items():
         if paper:
-            given = {label: theirs.get((label, dataset)) for label in names}
-            columns.append((dataset, "paper"))
-            cells.append({label: None if pair is None else Cell(*pair) for label, pair in given.items()})
-        columns.append((dataset, ""))
-        cells.append(ours)
-    rows = {label: [column[label] for column in cells] for label in names}
-    shown = {label: row for label, row in rows.items() if any(row)}
-    title = f"{study.name}: {score} [%] after the {epoch} epoch"
-    notes = [_where(score, on), _legend(names), *_gaps(results), _made_by(results)]
-    return Table(title, score, epoch, columns, shown, [note for note in notes if note])
+            given = {label: figures.get((label, dataset)) for label in rows}
+            columns[f"{dataset} paper"] = {
+                label: Cell(*pair) if pair else None for label, pair in given.items()
+            }
+        columns[dataset] = column
+    notes = [_where(score, on), _what(UPPER in names.values()), *_gaps(results), _made_by(results)]
+    return Sheet(
+        title=f"{study.name}: {score} [%] after the {epoch} epoch",
+        heads=["approach", *columns],
+        rows=[
+            (label, [c[label].shown() if c[label] else Shown(NONE) for c in columns.values()])
+            for label in rows
+        ],
+        records=_records(ours, score, epoch, figures if paper else None),
+        notes=[note for note in notes if note],
+    )
+
+
+def _records(ours: dict[str, Column], score: str, epoch: str, paper: Figures | None) -> pd.DataFrame:
+    """A row a cell, in the form that `annotmix bench stats FILE` reads."""
+    name = score.replace("-", "_").replace("/", "_")
+    rows = []
+    for dataset, column in ours.items():
+        for label, cell in column.items():
+            if cell is not None:
+                row = {"epoch": epoch, "approach": label, "dataset": dataset}
+                row |= {f"{name}_mean": cell.mean, f"{name}_std": cell.std, "seeds": cell.n}
+                if paper is not None:
+                    row["paper_mean"], row["paper_std"] = paper.get((label, dataset), (None, None))
+                rows.append(row)
+    return pd.DataFrame(rows).round(4)
 
 
 def _cell(values: pd.Series) -> Cell | None:
@@ -98,7 +110,7 @@ def _cell(values: pd.Series) -> Cell | None:
     return Cell(float(100 * values.mean()), std, len(values))
 
 
-def mark(cells: dict[str, Cell | None], compared: Sequence[str], baseline: str | None) -> None:
+def mark(cells: Column, compared: Sequence[str], baseline: str | None) -> None:
     """Mark the best and second best of those that are compared, and who is worse than the baseline.
 
     Means are compared as they are shown, so that two that look alike are marked alike.
@@ -113,10 +125,6 @@ def mark(cells: dict[str, Cell | None], compared: Sequence[str], baseline: str |
         cell.worse = baseline in shown and shown[label] < shown[baseline]
 
 
-def _baseline(names: dict[str, str]) -> str | None:
-    return next((label for label, name in names.items() if name == LOWER), None)
-
-
 def _where(score: str, on: dict[str, list[str]]) -> str:
     """Says where the score is measured, where that is not the same everywhere or not the test set."""
     if score == "clf-acc" or "/" in score:
@@ -125,9 +133,8 @@ def _where(score: str, on: dict[str, list[str]]) -> str:
     return "; ".join(f"{', '.join(names)}: on the {places[part]} set" for part, names in on.items()) + "."
 
 
-def _legend(names: dict[str, str]) -> str:
-    text = "Mean ± standard deviation over the seeds"
-    return text + (f"; {UPPER} is not compared." if UPPER in names.values() else ".")
+def _what(has_upper: bool) -> str:
+    return "Mean ± standard deviation over the seeds" + (f"; {UPPER} is not compared." if has_upper else ".")
 
 
 def _gaps(results: Results) -> list[str]:

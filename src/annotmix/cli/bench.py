@@ -97,6 +97,17 @@ def _study(study: str, datasets: str, approaches: str, seeds: int | None, module
     return reading.read_study(study).narrowed(_names(datasets), _names(approaches), seeds)
 
 
+def _results(
+    study: str, datasets: str, approaches: str, seeds: int | None, modules: list[str] | None, store: Path
+) -> Any:
+    from annotmix.bench.results import collect
+    from annotmix.bench.store import Store
+
+    found = _study(study, datasets, approaches, seeds, modules)
+    with Store(store) as opened:
+        return collect(found, opened)
+
+
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
@@ -123,14 +134,11 @@ def tables(
     Example: annotmix bench tables benchmark --score perf-auroc --paper --format markdown
     """
     with one_line(OSError, ValueError, ImportError):
-        from annotmix.bench import formats, results, tables
-        from annotmix.bench.store import Store
+        from annotmix.bench import formats, tables
 
-        found = _study(study, datasets, approaches, seeds, modules)
-        with Store(store) as opened:
-            collected = results.collect(found, opened)
-        made = tables.make_tables(collected, score, epoch.chosen, paper)
-        _write(formats.render(made, form.value), out)
+        collected = _results(study, datasets, approaches, seeds, modules, store)
+        sheets = tables.make_tables(collected, score, epoch.chosen, paper)
+        _write(formats.render(sheets, form.value), out)
 
 
 def _write(text: str, out: Path | None) -> None:
@@ -141,3 +149,38 @@ def _write(text: str, out: Path | None) -> None:
 
     write_atomically(out, lambda temporary: Path(temporary).write_text(text, encoding="utf-8"))
     typer.echo(f"Written: {out}")
+
+
+@bench.command()
+def stats(
+    source: Annotated[
+        str, typer.Argument(help="A study, as for run, or a CSV: columns approach, dataset, a score, epoch.")
+    ],
+    score: Annotated[str, typer.Option(help="The score, or its column in the CSV.")] = "",
+    against: Annotated[
+        str, typer.Option(help="The approach that all others are compared with.")
+    ] = "annot-mix",
+    exclude: Annotated[str, typer.Option(help="Approaches to leave out, with commas.")] = "true-base",
+    epoch: Annotated[Epoch, typer.Option(help="After which epoch, of a study.")] = Epoch.both,
+    form: Annotated[Form, typer.Option("--format", help="How the result is written.")] = Form.terminal,
+    out: Annotated[Path | None, typer.Option(help="Write it to this file.")] = None,
+    datasets: Datasets = "",
+    approaches: Approaches = "",
+    seeds: Seeds = None,
+    store: StoreFile = DEFAULT_STORE,
+    modules: Modules = None,
+) -> None:
+    """Mean ranks, Friedman test, and Holm-corrected comparisons with one approach.
+
+    Example: annotmix bench stats my-results.csv --against annot-mix
+    """
+    with one_line(OSError, ValueError, ImportError):
+        from annotmix.bench import formats, ranking
+
+        if source.lower().endswith(".csv"):
+            parts = ranking.from_csv(source, score or None)
+        else:
+            collected = _results(source, datasets, approaches, seeds, modules, store)
+            parts = ranking.from_results(collected, score or "clf-acc", epoch.chosen)
+        sheets = [ranking.rank_sheet(part, against, _names(exclude))[0] for part in parts]
+        _write(formats.render(sheets, form.value), out)

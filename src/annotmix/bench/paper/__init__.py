@@ -12,11 +12,14 @@ _TABLES = {
     "perf-auroc": (("table4_perf_auroc.csv", "approach"),),
 }
 
+#: Mean and std by (approach or variant, dataset).
+Figures = dict[tuple[str, str], tuple[float, float]]
 
-def paper_figures(score: str, epoch: str) -> dict[tuple[str, str], tuple[float, float]]:
+
+def paper_figures(score: str, epoch: str) -> Figures:
     """Mean and std in percent by (approach or variant, dataset), as the paper has them."""
     score = {"test/clf-acc": "clf-acc", "test/perf-auroc": "perf-auroc"}.get(score, score)
-    found: dict[tuple[str, str], tuple[float, float]] = {}
+    found: Figures = {}
     for file, name in _TABLES.get(score, ()):
         with (resources.files(__name__) / file).open(encoding="utf-8") as opened:
             table = pd.read_csv(opened)
