@@ -66,7 +66,7 @@ def from_csv(path: str | os.PathLike[str], score: str | None) -> Iterator[Scores
 
 
 def _score_column(table: pd.DataFrame, score: str | None, path: str) -> str:
-    others = [name for name in table.columns if name not in ("approach", "dataset", "epoch")]
+    others = [str(name) for name in table.columns if name not in ("approach", "dataset", "epoch")]
     wanted = [] if score is None else [score, score.replace("-", "_"), f"{score.replace('-', '_')}_mean"]
     for name in wanted:
         if name in others:

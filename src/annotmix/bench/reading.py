@@ -155,6 +155,8 @@ class _Reader:
                 raise self.error(node, f"{approach} has no parameter {name!r}.{hint}")
             value, default = self.value(node), known[name]
             value = tuple(value) if isinstance(value, list) else value
+            if isinstance(default, float) and isinstance(value, str):
+                value = _number(value)
             kind: type | tuple[type, ...] = (int, float) if isinstance(default, float) else type(default)
             if (default is not None and not isinstance(value, kind)) or (
                 isinstance(value, bool) and not isinstance(default, bool)
@@ -227,6 +229,14 @@ class _Reader:
 
     def error(self, node: Any, problem: str) -> StudyError:
         return StudyError(f"{self.file}, line {node.start_mark.line + 1}: {problem}")
+
+
+def _number(text: str) -> float | str:
+    """A number where the text is one: to YAML, 1e-2 is a text and 1.0e-2 a number."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _try_out(name: str, parameters: Mapping[str, Any]) -> None:

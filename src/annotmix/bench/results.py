@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,10 +66,13 @@ class Results:
         return {str(k): int(n) for k, n in code_names(self.runs).value_counts(sort=False).items()}
 
 
-def collect(study: Study, store: Store) -> Results:
-    """The newest finished run of every configuration of a study."""
+def collect(study: Study, store: Store, which: Callable[[pd.DataFrame], pd.Series] | None = None) -> Results:
+    """The newest finished run of every configuration of a study; `which` picks among the store's runs."""
     table = store.runs()
-    newest = table[table["status"] == "done"].drop_duplicates("key", keep="last").set_index("key")
+    table = table[table["status"] == "done"]
+    if which is not None:
+        table = table[which(table)]
+    newest = table.drop_duplicates("key", keep="last").set_index("key")
     rows = [
         {**newest.loc[run.key].to_dict(), "dataset": run.dataset.label, "approach": run.approach.label}
         for run in study.runs()

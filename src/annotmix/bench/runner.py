@@ -88,6 +88,7 @@ def run_study(
     with driving(store), Store(store, write=True) as results:
         results.forget_running()  # of drivers that were killed: no other one lives
         runs = study.runs()
+        results.note_plan(study.name, runs)
         todo = missing(results, runs, study.history, retry, again)
         outcome = Outcome(len(runs), len(runs) - len(todo))
         failed = {} if retry or again else failures(results)
@@ -226,6 +227,7 @@ class _Driver:
             return []
         self.outcome.skipped[dataset.label] = found["absent"]
         self.outcome.without_data += len(runs)
+        self.store.note_plan(self.study.name, self.study.runs(), self.outcome.skipped)
         _say(f"{dataset.label} is skipped: {found['absent']}")
         for _ in runs:
             self.progress.advance(f"{dataset.label} skipped")

@@ -12,19 +12,20 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 from filelock import FileLock, Timeout
 
-from annotmix.bench.study import Run
+if TYPE_CHECKING:
+    from annotmix.bench.study import Run
 
 FORMAT = 1
 DEFAULT = Path("annotmix-bench.sqlite")
 _APPLICATION = 0x616E6D78  # "anmx", marks the file as ours
 _ENVIRONMENT = ("version", "commit", "dirty", "python", "torch", "numpy", "platform", "cpus")
 _SCHEMA = """
-CREATE TABLE run (
+CREATE TABLE IF NOT EXISTS run (
     id INTEGER PRIMARY KEY,           -- the newest of a key counts
     key TEXT NOT NULL,                -- SHA-256 of the configuration, first half
     configuration TEXT NOT NULL,      -- JSON: dataset, approach, parameters, seed
@@ -43,30 +44,44 @@ CREATE TABLE run (
     version TEXT, "commit" TEXT, dirty INTEGER,
     python TEXT, torch TEXT, numpy TEXT, platform TEXT, cpus INTEGER
 );
-CREATE INDEX run_key ON run (key);
-CREATE TABLE score (
+CREATE INDEX IF NOT EXISTS run_key ON run (key);
+CREATE TABLE IF NOT EXISTS score (
     run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
     epoch TEXT NOT NULL,              -- 'last' or 'best'
     score TEXT NOT NULL,              -- such as 'test/clf-acc'
     value REAL,                       -- a share, or null where it is not defined
     PRIMARY KEY (run, epoch, score)
 ) WITHOUT ROWID;
-CREATE TABLE history (
+CREATE TABLE IF NOT EXISTS history (
     run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
     epoch INTEGER NOT NULL,           -- from 1
     score TEXT NOT NULL,              -- such as 'loss', 'seconds', 'valid/clf-acc'
     value REAL,
     PRIMARY KEY (run, epoch, score)
 ) WITHOUT ROWID;
-CREATE TABLE dataset (
+CREATE TABLE IF NOT EXISTS dataset (
     source TEXT PRIMARY KEY,          -- JSON: name, encoder, published
     facts TEXT NOT NULL               -- JSON: sizes, annotators, percent_false
+);
+CREATE TABLE IF NOT EXISTS plan (                   -- what the last driver of a study set out to do
+    study TEXT PRIMARY KEY,
+    started REAL NOT NULL,
+    runs TEXT NOT NULL,               -- JSON: [dataset, approach, seed, key] a run, as tables name them
+    skipped TEXT NOT NULL             -- JSON: datasets that could not be had
 );
 """
 
 
 class StoreError(OSError):
     """A store that cannot be used."""
+
+
+class Plan(NamedTuple):
+    """What a driver set out to do: runs as (dataset, approach, seed, key), and datasets it has skipped."""
+
+    study: str
+    runs: list[tuple[str, str, int, str]]
+    skipped: list[str]
 
 
 class Store:
@@ -94,8 +109,6 @@ class Store:
         empty = not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if empty and write:
             self._db.execute("PRAGMA journal_mode = WAL")
-            marks = f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {FORMAT};"
-            self._db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {marks} COMMIT;")
         elif pragma["application_id"] != _APPLICATION:
             raise StoreError(f"{str(self.path)!r} is no result store of annotmix.")
         elif pragma["user_version"] != FORMAT:
@@ -103,7 +116,10 @@ class Store:
                 f"{str(self.path)!r} has format {pragma['user_version']}; this version reads {FORMAT}."
             )
         self._db.execute("PRAGMA foreign_keys = ON")
-        if not write:
+        if write:
+            marks = f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {FORMAT};"
+            self._db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {marks} COMMIT;")
+        else:
             self._db.execute("PRAGMA query_only = ON")
 
     def __enter__(self) -> Store:
@@ -162,6 +178,12 @@ class Store:
         row = (json.dumps(source, sort_keys=True), json.dumps(facts))
         self._db.execute("INSERT OR REPLACE INTO dataset VALUES (?, ?)", row)
 
+    def note_plan(self, study: str, runs: Iterable[Run], skipped: Iterable[str] = ()) -> None:
+        """Remember what a driver has set out to do, for `status`."""
+        listed = [[run.dataset.label, run.approach.label, run.seed, run.key] for run in runs]
+        row = (study, time.time(), json.dumps(listed), json.dumps(list(skipped)))
+        self._db.execute("INSERT OR REPLACE INTO plan VALUES (?, ?, ?, ?)", row)
+
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         self._db.execute("BEGIN IMMEDIATE")
@@ -193,6 +215,13 @@ class Store:
     def datasets(self) -> dict[str, dict[str, Any]]:
         """Facts about datasets by `source`, a JSON text with sorted keys."""
         return {source: json.loads(facts) for source, facts in self._db.execute("SELECT * FROM dataset")}
+
+    def plan(self, study: str | None = None) -> Plan | None:
+        """What the last driver set out to do, or the last driver of a study."""
+        where, values = ("WHERE study = ?", (study,)) if study else ("", ())
+        query = f"SELECT study, runs, skipped FROM plan {where} ORDER BY started DESC LIMIT 1"
+        row = self._db.execute(query, values).fetchone()
+        return None if row is None else Plan(row[0], json.loads(row[1]), json.loads(row[2]))
 
     def _read(self, query: str, values: Iterable[Any] = ()) -> pd.DataFrame:
         return pd.read_sql_query(query, self._db, params=list(values))

@@ -27,11 +27,6 @@ class Cell:
     second: bool = False
     worse: bool = False
 
-    def shown(self) -> Shown:
-        """The cell as text."""
-        std = "" if self.std is None else f" ± {self.std:.{DECIMALS}f}"
-        return Shown(f"{self.mean:.{DECIMALS}f}{std}", self.best, self.second, self.worse)
-
 
 Column = dict[str, Cell | None]
 
@@ -79,10 +74,7 @@ def _table(results: Results, score: str, epoch: str, paper: bool) -> Sheet:
     return Sheet(
         title=f"{study.name}: {score} [%] after the {epoch} epoch",
         heads=["approach", *columns],
-        rows=[
-            (label, [c[label].shown() if c[label] else Shown(NONE) for c in columns.values()])
-            for label in rows
-        ],
+        rows=[(label, [_shown(column[label]) for column in columns.values()]) for label in rows],
         records=_records(ours, score, epoch, figures if paper else None),
         notes=[note for note in notes if note],
     )
@@ -91,16 +83,23 @@ def _table(results: Results, score: str, epoch: str, paper: bool) -> Sheet:
 def _records(ours: dict[str, Column], score: str, epoch: str, paper: Figures | None) -> pd.DataFrame:
     """A row a cell, in the form that `annotmix bench stats FILE` reads."""
     name = score.replace("-", "_").replace("/", "_")
-    rows = []
+    rows: list[dict[str, object]] = []
     for dataset, column in ours.items():
         for label, cell in column.items():
             if cell is not None:
-                row = {"epoch": epoch, "approach": label, "dataset": dataset}
+                row: dict[str, object] = {"epoch": epoch, "approach": label, "dataset": dataset}
                 row |= {f"{name}_mean": cell.mean, f"{name}_std": cell.std, "seeds": cell.n}
                 if paper is not None:
                     row["paper_mean"], row["paper_std"] = paper.get((label, dataset), (None, None))
                 rows.append(row)
     return pd.DataFrame(rows).round(4)
+
+
+def _shown(cell: Cell | None) -> Shown:
+    if cell is None:
+        return Shown(NONE)
+    std = "" if cell.std is None else f" ± {cell.std:.{DECIMALS}f}"
+    return Shown(f"{cell.mean:.{DECIMALS}f}{std}", cell.best, cell.second, cell.worse)
 
 
 def _cell(values: pd.Series) -> Cell | None:

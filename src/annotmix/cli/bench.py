@@ -184,3 +184,48 @@ def stats(
             parts = ranking.from_results(collected, score or "clf-acc", epoch.chosen)
         sheets = [ranking.rank_sheet(part, against, _names(exclude))[0] for part in parts]
         _write(formats.render(sheets, form.value), out)
+
+
+@bench.command()
+def status(
+    study: Annotated[str, typer.Argument(help="A study by name; by default the one started last.")] = "",
+    errors: Annotated[bool, typer.Option("--errors", help="Tracebacks of failed runs.")] = False,
+    store: StoreFile = DEFAULT_STORE,
+) -> None:
+    """What is done, running and failed, and how much time is left."""
+    with one_line(OSError, ValueError, ImportError):
+        from annotmix.bench import formats, status
+
+        if errors:
+            typer.echo(status.tracebacks(store, study or None), nl=False)
+        else:
+            typer.echo(formats.terminal(status.status(store, study or None)), nl=False)
+
+
+@bench.command()
+def compare(
+    a: Annotated[str, typer.Argument(help="An approach of the study, or a version of the code: a commit.")],
+    b: Annotated[str, typer.Argument(help="The same, to compare with.")],
+    study: Annotated[str, typer.Option(help="The study whose runs are compared.")] = "benchmark",
+    score: Annotated[str, typer.Option(help="As for tables.")] = "clf-acc",
+    epoch: Annotated[Epoch, typer.Option(help="After which epoch.")] = Epoch.both,
+    form: Annotated[Form, typer.Option("--format", help="How the result is written.")] = Form.terminal,
+    out: Annotated[Path | None, typer.Option(help="Write it to this file.")] = None,
+    datasets: Datasets = "",
+    approaches: Approaches = "",
+    seeds: Seeds = None,
+    store: StoreFile = DEFAULT_STORE,
+    modules: Modules = None,
+) -> None:
+    """Two approaches, or two versions of the code, seed by seed.
+
+    Example: annotmix bench compare alpha=1 alpha=0 --study ablation
+    """
+    with one_line(OSError, ValueError, ImportError):
+        from annotmix.bench import comparing, formats
+        from annotmix.bench.store import Store
+
+        found = _study(study, datasets, approaches, seeds, modules)
+        with Store(store) as opened:
+            sheets = [comparing.compare_two(found, opened, a, b, score, e) for e in epoch.chosen]
+        _write(formats.render(sheets, form.value), out)
