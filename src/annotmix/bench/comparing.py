@@ -27,7 +27,8 @@ def compare_two(study: Study, store: Store, a: str, b: str, score: str, epoch: s
         sides = [_values(results, score, epoch).query("approach == @name") for name in (a, b)]
         keys, first = ["dataset", "seed"], "dataset"
     else:
-        versions = sorted(set(store.runs().pipe(lambda t: t[t["status"] == "done"]).pipe(_versions)))
+        runs = store.runs()
+        versions = sorted(set(_versions(runs[runs["status"] == "done"])))
         sides = []
         for name in (a, b):
             found = [version for version in versions if _matches(version, name)]
@@ -36,9 +37,7 @@ def compare_two(study: Study, store: Store, a: str, b: str, score: str, epoch: s
                     f"{name!r} is no approach of the study {study.name!r} ({', '.join(labels)}) and no "
                     f"version of the code in the store ({', '.join(versions) or 'none'})."
                 )
-            sides.append(
-                _values(collect(study, store, lambda t, f=found: _versions(t).isin(f)), score, epoch)
-            )
+            sides.append(_values(_made_by(study, store, found), score, epoch))
         keys, first = ["dataset", "approach", "seed"], "dataset, approach"
     pairs = sides[0].merge(sides[1], on=keys, suffixes=("_a", "_b"))
     if pairs.empty:

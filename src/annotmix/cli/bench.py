@@ -229,3 +229,38 @@ def compare(
         with Store(store) as opened:
             sheets = [comparing.compare_two(found, opened, a, b, score, e) for e in epoch.chosen]
         _write(formats.render(sheets, form.value), out)
+
+
+@bench.command()
+def figures(
+    source: Annotated[str, typer.Argument(help="A study, as for run, or a CSV, as for stats.")],
+    out: Annotated[Path, typer.Option(help="Folder for the PNG, SVG and PDF files.")] = Path("figures"),
+    against: Annotated[
+        str, typer.Option(help="The approach in the rank map that others are compared with.")
+    ] = "annot-mix",
+    exclude: Annotated[
+        str, typer.Option(help="Approaches to leave out of ranks, with commas.")
+    ] = "true-base",
+    datasets: Datasets = "",
+    approaches: Approaches = "",
+    seeds: Seeds = None,
+    store: StoreFile = DEFAULT_STORE,
+    modules: Modules = None,
+) -> None:
+    """Draw the paper's figures: learning curves, α sweep, noise, rank map.
+
+    Example: annotmix bench figures ablation --out figures
+    """
+    with one_line(OSError, ValueError, ImportError):
+        from annotmix.bench import drawing, ranking
+        from annotmix.bench.store import Store
+
+        if source.lower().endswith(".csv"):
+            parts = ranking.from_csv(source, None)
+            for line in drawing.draw_ranks(parts, out, Path(source).stem, against, _names(exclude)):
+                typer.echo(line)
+            return
+        found = _study(source, datasets, approaches, seeds, modules)
+        with Store(store) as opened:
+            for line in drawing.draw_study(found, opened, out, against, _names(exclude)):
+                typer.echo(line)
