@@ -112,7 +112,7 @@ def rank_map(comparisons: dict[str, Comparison]) -> Any:
         for (row, column), value in np.ndenumerate(ranks):
             found = list(comparisons.values())[row].table.loc[names[column]]
             star = "\n★" if found["significant"] and found["z"] > 0 else ""
-            dark = np.dot(image.to_rgba(value)[:3], (0.299, 0.587, 0.114)) < 0.55
+            dark = np.dot(image.to_rgba(value)[:3], (0.299, 0.587, 0.114)) < 0.5
             axes.text(
                 column,
                 row,
@@ -140,7 +140,9 @@ def noise_curves(results: Results, epochs: Sequence[str] = EPOCHS) -> Any:
         figure, panels = _panels(epochs, 3.6, 3.0)
         for epoch, axes in zip(epochs, panels, strict=True):
             groups = _means(results, epoch)
-            for number, entry in enumerate(results.study.approaches):
+            # annot-mix first: the black line
+            entries = sorted(results.study.approaches, key=lambda e: e.name != "annot-mix")
+            for number, entry in enumerate(entries):
                 found = [(share[d], *groups[d, entry.label]) for d in order if (d, entry.label) in groups]
                 if found:
                     x, mean, std = map(np.array, zip(*found, strict=True))
