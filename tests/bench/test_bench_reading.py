@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -122,10 +124,8 @@ _trees = st.recursive(
     | st.builds(lambda d, a: f"datasets: {d}\napproaches: {a}", _trees, _trees)
 )
 def test_any_text_is_a_study_or_a_study_error(text):
-    try:
-        parse_study(text, "mine", "mine.yaml")
-    except StudyError as error:
-        assert str(error).startswith("mine.yaml")
+    with suppress(StudyError):  # any other exception fails the test
+        assert parse_study(text, "mine", "mine.yaml").runs()
 
 
 def test_narrowing():
@@ -133,7 +133,7 @@ def test_narrowing():
     narrow = study.narrowed(["labelme-vgg16"], ["strong", "mv-base"], 1)
     assert [str(run) for run in narrow.runs()] == ["labelme, mv-base, seed 3", "labelme, strong, seed 3"]
     assert len(study.narrowed(approaches=["annot-mix"]).approaches) == 2
-    with pytest.raises(ValueError, match="no dataset 'labelm'. Did you mean 'labelme'"):
+    with pytest.raises(ValueError, match=r"no dataset 'labelm'\. Did you mean 'labelme'"):
         study.narrowed(["labelm"])
     with pytest.raises(ValueError, match="between 1 and 2"):
         study.narrowed(seeds=3)
