@@ -263,7 +263,7 @@ def _result(future: Any) -> dict[str, Any]:
 
 
 def import_modules(modules: Iterable[str]) -> None:
-    """Import modules with approaches of one's own, also from the current folder, so that studies know them."""
+    """Import modules with approaches of one's own, also from the current folder, for studies to use."""
     for module in modules:
         if os.getcwd() not in sys.path:
             sys.path.insert(0, os.getcwd())  # local workers inherit it
