@@ -63,7 +63,7 @@ CREATE TABLE IF NOT EXISTS dataset (
     source TEXT PRIMARY KEY,          -- JSON: name, encoder, published
     facts TEXT NOT NULL               -- JSON: sizes, annotators, percent_false
 );
-CREATE TABLE IF NOT EXISTS plan (                   -- what the last driver of a study set out to do
+CREATE TABLE IF NOT EXISTS plan (     -- what the last driver of a study set out to do
     study TEXT PRIMARY KEY,
     started REAL NOT NULL,
     runs TEXT NOT NULL,               -- JSON: [dataset, approach, seed, key] a run, as tables name them
@@ -218,13 +218,18 @@ class Store:
 
     def plan(self, study: str | None = None) -> Plan | None:
         """What the last driver set out to do, or the last driver of a study."""
+        if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'plan'").fetchone():
+            return None
         where, values = ("WHERE study = ?", (study,)) if study else ("", ())
         query = f"SELECT study, runs, skipped FROM plan {where} ORDER BY started DESC LIMIT 1"
         row = self._db.execute(query, values).fetchone()
         return None if row is None else Plan(row[0], json.loads(row[1]), json.loads(row[2]))
 
     def _read(self, query: str, values: Iterable[Any] = ()) -> pd.DataFrame:
-        return pd.read_sql_query(query, self._db, params=list(values))
+        try:
+            return pd.read_sql_query(query, self._db, params=list(values))
+        except (sqlite3.Error, pd.errors.DatabaseError) as error:
+            raise StoreError(f"{str(self.path)!r} cannot be read: {error}.") from error
 
 
 _PRAGMAS = ("application_id", "user_version")
