@@ -97,7 +97,7 @@ def test_every_format_escapes_names(study, path):
     assert "¹" in terminal
     assert "| a\\|b\\_c &amp; &lt;α&gt; | – | **" in markdown
     assert "<u>" in markdown
-    assert r"a|b\_c \& \textless{}$\alpha$\textgreater{} & -- & \textbf{" in latex
+    assert r"a\textbar{}b\_c \& \textless{}$\alpha$\textgreater{} & -- & \textbf{" in latex
     assert r"\underline{" in latex
     assert latex.count(r"\\") == 6
     table = pd.read_csv(io.StringIO(text)).set_index(["approach", "dataset"])

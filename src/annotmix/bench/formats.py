@@ -17,7 +17,7 @@ NONE = "–"
 _LATEX = {
     **{c: f"\\{c}" for c in "&%$#_{}"},
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
-    **{"<": r"\textless{}", ">": r"\textgreater{}", "\n": " "},
+    **{"|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}", "\n": " "},
     **{"±": r"$\pm$", "–": "--", "−": "$-$", "…": r"\dots{}", "★": r"$\star$"},
     **{"α": r"$\alpha$", "η": r"$\eta$", "λ": r"$\lambda$", "χ": r"$\chi$", "²": "$^2$"},
 }
@@ -76,8 +76,9 @@ def terminal(sheet: Sheet) -> str:
         grid.add_column(Text(head), justify="right", no_wrap=True)
     for label, row in sheet.rows:
         grid.add_row(Text(label), *(_styled(cell, sheet.marked) for cell in row))
-    file, tty = io.StringIO(), sys.stdout.isatty()
-    console = Console(file=file, force_terminal=tty, width=None if tty else 1000)
+    file = io.StringIO()
+    # wide enough for any table: a narrow terminal wraps its lines, but no figure is cut off
+    console = Console(file=file, force_terminal=sys.stdout.isatty(), width=1000)
     console.print(Text(sheet.title, style="bold"))
     console.print(grid)
     signs = ["¹ best (bold), ² second best (italic), ↓ worse than mv-base (underlined)."] * sheet.marked
