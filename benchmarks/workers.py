@@ -3,7 +3,7 @@
     python benchmarks/workers.py mgc --data FOLDER [--seeds 4]
 
 annot-mix and mv-base on one dataset of the benchmark study, with one and with two workers in turn, each into
-a store of its own. Times are from the start of the first run to the end of the last, not of the workers.
+a store of its own. Times are from the start of the first run to the end of the last, start-up excluded.
 """
 
 from __future__ import annotations

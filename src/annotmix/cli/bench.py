@@ -75,16 +75,20 @@ def run(
         from annotmix.bench import runner
 
         found = _study(study, datasets, approaches, seeds, modules)
-        outcome = runner.run_study(
-            found,
-            store,
-            data_dir=data,
-            workers=workers,
-            scheduler=scheduler,
-            retry=retry,
-            again=again,
-            modules=modules or [],
-        )
+        try:
+            outcome = runner.run_study(
+                found,
+                store,
+                data_dir=data,
+                workers=workers,
+                scheduler=scheduler,
+                retry=retry,
+                again=again,
+                modules=modules or [],
+            )
+        except KeyboardInterrupt:
+            typer.echo("Stopped. The same command goes on from here.", err=True)
+            raise typer.Exit(130) from None
     typer.echo(str(outcome))
     if outcome.failed or outcome.failed_before:
         raise typer.Exit(1)
