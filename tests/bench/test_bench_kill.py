@@ -21,7 +21,7 @@ datasets:
 approaches: [mv-base, annot-mix]
 """
 RUNS = 12
-PATIENCE = 120.0
+PATIENCE = 300.0
 
 
 def _rows(store: Path, query: str) -> list[tuple]:
