@@ -55,10 +55,16 @@ class Sheet:
     records: pd.DataFrame
     notes: list[str] = field(default_factory=list)
 
-    @property
-    def marked(self) -> bool:
-        """Whether marks have to be explained."""
-        return any(cell.best or cell.second or cell.worse for _, row in self.rows for cell in row)
+    def legend(self, best: str, second: str, worse: str) -> list[str]:
+        """Explains the marks that occur, in these words."""
+        cells = [cell for _, row in self.rows for cell in row]
+        marks = {
+            best: any(cell.best for cell in cells),
+            second: any(cell.second for cell in cells),
+            worse: any(cell.worse for cell in cells),
+        }
+        found = [text for text, occurs in marks.items() if occurs]
+        return [f"{', '.join(found)}."] if found else []
 
 
 def render(sheets: Sequence[Sheet], form: str) -> str:
@@ -74,15 +80,15 @@ def terminal(sheet: Sheet) -> str:
     grid.add_column(Text(sheet.heads[0]), no_wrap=True)
     for head in sheet.heads[1:]:
         grid.add_column(Text(head), justify="right", no_wrap=True)
+    legend = sheet.legend("¹ best (bold)", "² second best (italic)", "↓ worse than mv-base (underlined)")
     for label, row in sheet.rows:
-        grid.add_row(Text(label), *(_styled(cell, sheet.marked) for cell in row))
+        grid.add_row(Text(label), *(_styled(cell, bool(legend)) for cell in row))
     file = io.StringIO()
     # wide enough for any table: a narrow terminal wraps its lines, but no figure is cut off
     console = Console(file=file, force_terminal=sys.stdout.isatty(), width=1000)
     console.print(Text(sheet.title, style="bold"))
     console.print(grid)
-    signs = ["¹ best (bold), ² second best (italic), ↓ worse than mv-base (underlined)."] * sheet.marked
-    for note in (*signs, *sheet.notes):
+    for note in (*legend, *sheet.notes):
         console.print(Text(note))
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
@@ -99,8 +105,8 @@ def markdown(sheet: Sheet) -> str:
     lines += [_row([_escape(head, _MARKDOWN) for head in sheet.heads])]
     lines += [_row(["---", *["---:"] * (len(sheet.heads) - 1)])]
     lines += [_row([_escape(label, _MARKDOWN), *map(_markdown_cell, row)]) for label, row in sheet.rows]
-    signs = ["**Best**, *second best*, <u>worse than mv-base</u>."] * sheet.marked
-    notes = [*signs, *(_escape(note, _MARKDOWN) for note in sheet.notes)]
+    legend = sheet.legend("**best**", "*second best*", "<u>worse than mv-base</u>")
+    notes = [*legend, *(_escape(note, _MARKDOWN) for note in sheet.notes)]
     return "\n".join([*lines, "", *(f"- {note}" for note in notes), ""])
 
 

@@ -70,7 +70,12 @@ def _table(results: Results, score: str, epoch: str, paper: bool) -> Sheet:
                 label: Cell(*pair) if pair else None for label, pair in given.items()
             }
         columns[dataset] = column
-    notes = [_where(score, on), _what(UPPER in names.values()), *_gaps(results), _made_by(results)]
+    notes = [
+        _where(score, on),
+        _what(any(names[label] == UPPER for label in rows)),
+        *_gaps(results),
+        _made_by(results),
+    ]
     return Sheet(
         title=f"{study.name}: {score} [%] after the {epoch} epoch",
         heads=["approach", *columns],
@@ -146,8 +151,10 @@ def _gaps(results: Results) -> list[str]:
     gaps = []
     for dataset in present:
         found = {entry.label: count.get((dataset, entry.label), 0) for entry in study.approaches}
-        if len(set(found.values())) == 1 and (n := next(iter(found.values()))) < len(study.seeds):
-            gaps.append(f"{dataset} {n} of {len(study.seeds)}")
+        least, most = min(found.values()), max(found.values())
+        if most < len(study.seeds):
+            count_text = f"{least} to {most}" if least < most else f"{most}"
+            gaps.append(f"{dataset} {count_text} of {len(study.seeds)}")
         else:
             missing = [f"{label} {n}" for label, n in found.items() if n < len(study.seeds)]
             if missing:
