@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
-.PHONY: setup demo test lint wheel-check bench-speed bench-mgc clean
+.PHONY: setup demo test lint wheel-check bench-speed clean
 
 setup: $(VENV)/.installed
 
@@ -35,10 +35,6 @@ wheel-check: setup
 	$(PYTHON) -m venv build/wheel-check/venv
 	build/wheel-check/venv/bin/python -m pip install --quiet --constraint constraints.txt build/wheel-check/*.whl
 	cd build/wheel-check && venv/bin/annotmix demo --out demo
-
-# Accuracy on music genres under the paper's protocol, ten seeds (needs ANNOTMIX_DATA).
-bench-mgc: setup
-	$(BIN)/python benchmarks/accuracy.py mgc
 
 # Seconds per epoch as a multiple of the matrix multiplications alone.
 bench-speed: setup

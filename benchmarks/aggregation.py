@@ -24,10 +24,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import crowdkit.aggregation as crowdkit
 import numpy as np
 import pandas as pd
-from data import data_folder
 
 from annotmix import Annotations
 from annotmix.aggregation import aggregate
+from annotmix.datasets.fetch import data_folders
 
 SETS = ("bluebird", "dog", "web", "zencrowd_us")
 METHODS = {"mv": ("majority vote", crowdkit.MajorityVote), "ds": ("Dawid–Skene", crowdkit.DawidSkene)}
@@ -121,7 +121,7 @@ def main() -> None:
     parser.add_argument("--data", help="folder that holds aggregation/; by default ANNOTMIX_DATA")
     parser.add_argument("--repeats", type=int, default=5)
     args = parser.parse_args()
-    folder = data_folder(args.data) / "aggregation"
+    folder = data_folders(args.data)[0] / "aggregation"
     print("| " + " | ".join(HEADER) + " |")
     print("|" + "---|" * len(HEADER))
     for name in SETS:

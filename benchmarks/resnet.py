@@ -15,7 +15,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import torch
-from data import data_folder
 
 import annotmix
 from annotmix.annotations import Annotations
@@ -31,7 +30,7 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=2000)
     parser.add_argument("--epochs", type=int, default=3)
     args = parser.parse_args()
-    data = annotmix.load_dataset("cifar10h", data_folder(args.data))
+    data = annotmix.load_dataset("cifar10h", args.data)
     labels = data.labels
     kept = labels.item < args.images
     part = Annotations(

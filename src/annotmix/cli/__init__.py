@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 import annotmix
+from annotmix.cli.bench import bench
 from annotmix.cli.datasets import datasets
 from annotmix.cli.demo import demo
 
@@ -39,6 +40,7 @@ def _root(
 
 app.command()(datasets)
 app.command()(demo)
+app.add_typer(bench, name="bench")
 
 
 def main() -> None:

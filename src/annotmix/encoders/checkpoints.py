@@ -6,7 +6,6 @@ Only configurations, vocabularies and safetensors are read; no code of a checkpo
 from __future__ import annotations
 
 import hashlib
-import importlib
 import importlib.util
 import os
 from collections.abc import Iterable, Iterator
@@ -16,19 +15,16 @@ from typing import Any
 
 import torch
 
+from annotmix import extras
+
 _READ = ("*.json", "*.txt", "*.model", "*.safetensors")
 #: Seconds that the hub may take to answer.
 _PATIENCE = 5
 
 
 def require(module: str, extra: str) -> Any:
-    """Import an optional module, or say which extra brings it."""
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f'This encoder needs {error.name}. Install it with: pip install "annotmix[{extra}]"'
-        ) from error
+    """Import a module that an encoder needs, or say which extra brings it."""
+    return extras.require(module, extra, "This encoder")
 
 
 def packaged(package: str, path: str, install: str) -> Path:
