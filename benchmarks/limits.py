@@ -1,7 +1,7 @@
 """annot-mix-plus beside annot-mix where labels are hard to learn from.
 
-One label an item, annotators who gave a single label, heavy class imbalance, many classes. Mean ± standard error
-over seeds, last epoch, percent.
+One label an item, annotators who gave a single label, heavy class imbalance, many classes. Mean ± standard
+error over seeds, last epoch, percent.
 
     python benchmarks/limits.py --data FOLDER
     python benchmarks/limits.py --data FOLDER --on valid --scenarios one-label --seeds 5

@@ -146,8 +146,8 @@ class AnnotMixPlus(Approach):
         seen = fold != torch.arange(self.folds, device=fold.device).unsqueeze(1)  # (K, B)
         each = -(q * others(x)).sum(dim=-1)
         rest = ((each * seen).sum(dim=1) / seen.sum(dim=1).clamp_min(1)).sum()
-        loss = loss + rest - rest.detach()  # the value stays that of the classifier that is kept
-        return loss
+        together: Tensor = loss + rest - rest.detach()  # the value stays that of the classifier that is kept
+        return together
 
     @torch.no_grad()
     def after_epoch(self, X: Features, done: float) -> None:
