@@ -1,14 +1,14 @@
 """Confusion matrices by counting: what annotators said where the true classes are known with some chance.
 
-With q_nc the chance that item n is of class c, annotator m has N_m[c, k] = Σ_{n: z_nm = k} q_nc expected labels
-k for class c. Few labels say little, so counts are shrunken twice:
+With q_nc the chance that item n is of class c, annotator m has N_m[c, k] = Σ_{n: z_nm = k} q_nc expected
+labels k for class c. Few labels say little, so counts are shrunken twice:
 
     all annotators together:    θ̄[c, k]    ∝ Σ_m N_m[c, k] + 1/C + 2·1[c = k]
     one annotator:              θ_m[c, k]  = (N_m[c, k] + κ θ̄[c, k]) / (N_m[c, ·] + κ)
     on items of difficulty d:   θ_md[c, k] ∝ N_md[c, k] + κ_d θ_m[c, k] r_d[c, k]
 
-where r_d[c, k] is how much more often label k meets class c at difficulty d than overall, over all annotators,
-with κ_d pseudo-labels a class at the overall share.
+where r_d[c, k] is how much more often label k meets class c at difficulty d than overall, over all
+annotators, with κ_d pseudo-labels a class at the overall share.
 
 Only pairs (annotator and difficulty, label) that occur are stored: memory grows with labels and annotators,
 times C, never with annotators times C².
