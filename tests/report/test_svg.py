@@ -51,7 +51,7 @@ def test_names_at_the_ends_do_not_overlap():
 def test_dots_stand_on_the_scale():
     root = ElementTree.fromstring(svg.dumbbells(["a"], [0.0], [1.0], "one"))
     places = {dot.get("class"): dot.get("cx") for dot in root.iter("circle")}
-    assert places == {"real": "97.00%", "estimated": "36.00%"}
+    assert places == {"ring": "97.00%", "full": "36.00%"}
 
 
 def test_long_names_are_cut_and_whole_in_the_tooltip():

@@ -1,0 +1,383 @@
+"""The report of a run: one HTML file with what was found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from annotmix.findings import Findings
+from annotmix.persistence import write_atomically
+from annotmix.report import svg
+from annotmix.report.markup import Markup, element, join
+from annotmix.report.opening import opening, share, whole
+from annotmix.report.page import figure, key, page, section, table
+from annotmix.report.payload import MOST, disputed_items, payload, short, shown_annotators
+
+#: Classes in the chart of the class balance.
+MOST_CLASSES = 30
+#: Rows of a table that are there without a script, as in a preview of a mail.
+STATIC_ROWS = 10
+
+#: Paragraphs and elements of a section; one without any is left out.
+Content = list[object]
+
+SECTIONS = {
+    "annotators": "Annotators",
+    "labels": "Labels most likely wrong",
+    "disputed": "Items where the crowd disagrees",
+    "balance": "Classes before and after",
+    "learning": "Learning curves",
+    "checked": "Checked against known labels",
+    "suggestions": "Whom to ask what next",
+    "making": "How this was made",
+}
+
+SCORES = {
+    "n": "Items with known labels",
+    "clf-acc": "Classified right by the model, which sees the item alone (clf-acc)",
+    "consensus-acc": "Labelled right by model and labels together (consensus-acc)",
+    "majority-acc": "Labelled right by the majority vote (majority-acc)",
+    "annot-acc": "Labels of annotators foretold (annot-acc)",
+    "perf-auroc": "How well right labels are told from wrong ones (perf-auroc; 50% is guessing)",
+}
+
+
+def write_report(findings: Findings, path: Path) -> None:
+    """Write the report as one HTML file that needs nothing else.
+
+    Parameters
+    ----------
+    findings : Findings
+    path : Path
+        The file; it is replaced in one step.
+    """
+    html = run_page(findings).encode("utf-8", "replace")  # half a character pair cannot be written
+    write_atomically(Path(path), lambda temporary: Path(temporary).write_bytes(html))
+
+
+def run_page(found: Findings) -> str:
+    """The whole page."""
+    parts = [
+        _annotators(found),
+        _labels(found),
+        _disputed(found),
+        _balance(found),
+        _learning(found),
+        _checked(found),
+        _suggestions(found),
+        _making(found),
+    ]
+    sections = {name: part for name, part in zip(SECTIONS, parts, strict=True) if part}
+    links = (element("li", element("a", SECTIONS[name], href=f"#{name}-section")) for name in sections)
+    contents = element("nav", element("ul", *links), class_="contents", aria_label="Sections")
+    return page(
+        f"{short(found.title)}: annotmix report",
+        join([opening(found), contents]),
+        *(section(SECTIONS[name], *part, id=f"{name}-section") for name, part in sections.items()),
+        styles=("style.css", "run.css"),
+        scripts=("run.js",),
+        data=payload(found),
+    )
+
+
+def _annotators(found: Findings) -> Content:
+    people = found.annotators.iloc[shown_annotators(found)]
+    rows = [
+        [
+            _name(name),
+            whole(row.n_labels),
+            share(row.accuracy),
+            _between(row.low, row.high),
+            _name(row.confusion),
+        ]
+        for name, row in zip(people.index, people.itertuples(), strict=True)
+    ]
+    rest = len(found.annotators) - len(people)
+    return [
+        "The estimated accuracy is the chance that a label of this annotator is right, with a 95% interval. In "
+        "the small squares a row is a true class and a column the label it got: a clean diagonal is a good "
+        "sign. Choose a name for more.",
+        *(
+            [f"Shown are those with the most labels; {whole(rest)} more are in annotators.csv."]
+            if rest
+            else []
+        ),
+        _table(
+            "annotators",
+            "Annotators and how far to trust their labels",
+            ["Annotator", "Labels", "Accuracy", "Interval", "Most frequent confusion"],
+            rows,
+        ),
+    ]
+
+
+def _labels(found: Findings) -> Content:
+    if not len(found.labels):
+        return ["There are no labels."]
+    shown = found.labels.head(MOST["labels"])
+    doubted = int((found.labels["probability"] < 0.5).sum())
+    which = (
+        "All are here"
+        if len(shown) == len(found.labels)
+        else f"The {whole(len(shown))} least trusted of {whole(len(found.labels))} are here, all in "
+        "suspicious_labels.csv"
+    )
+    rows = [
+        [
+            _item(found, row.task),
+            _name(row.label),
+            _name(row.worker),
+            _name(row.consensus),
+            share(row.probability),
+        ]
+        for row in shown.head(STATIC_ROWS).itertuples()
+    ]
+    return [
+        "Of every label the model says how likely it is right, from the item and from all that was said about "
+        f"it. {whole(doubted)} {'is' if doubted == 1 else 'are'} more likely wrong than right. {which}, the "
+        "least trusted first.",
+        _table(
+            "labels",
+            "Labels, least likely right first",
+            ["Item", "Label", "Given by", "Probably", "Chance that it is right"],
+            rows,
+        ),
+    ]
+
+
+def _disputed(found: Findings) -> Content:
+    items = disputed_items(found)
+    if not len(items):
+        return ["No item has labels that disagree."]
+    n = int((found.items["disagreement"] > 0).sum())
+    several = int((found.items["n_labels"] > 1).sum())
+    rows = [
+        [
+            _item(found, task),
+            _name(row.votes),
+            _name(row.label),
+            share(row.probability),
+            f"{row.disagreement:.2f}",
+        ]
+        for task, row in zip(items.index[:STATIC_ROWS], items.itertuples(), strict=False)
+    ]
+    cut = "" if n == len(items) else f" The {whole(len(items))} most disputed are here, all in labels.csv."
+    return [
+        f"{whole(n)} of {whole(several)} items with several labels have labels that disagree.{cut} "
+        "Disagreement is in bits: 0 where all agree, 1 where two classes have equal votes. Where people "
+        "disagree, the item or the instruction is often unclear.",
+        _table("disputed", "Items, most disputed first", ["Item", "Votes", "Label", "Sure", "Bits"], rows),
+    ]
+
+
+def _balance(found: Findings) -> Content:
+    votes = _shares(found.labels["label"], found.classes)
+    after = _shares(found.items["label"], found.classes)
+    change = (after - votes).abs().sort_values(ascending=False, kind="stable")
+    shown = [name for name in found.classes if name in set(change.index[:MOST_CLASSES])]
+    largest = change.index[0]
+    cut = (
+        ""
+        if len(shown) == len(found.classes)
+        else f" Of {len(found.classes)} classes the chart has the {len(shown)} that change most."
+    )
+    high = max(0.05, float(np.ceil(max(votes.max(), after.max()) * 20) / 20))
+    return [
+        element(
+            "p",
+            "Votes for a class among all votes, and items with that label among all items. The share of ",
+            _name(largest),
+            f" changes most, from {votes[largest]:.1%} to {after[largest]:.1%}.{cut}",
+        ),
+        figure(
+            element("span", key("ring"), "votes", key("full"), "labels found", class_="keys"),
+            svg.dumbbells(
+                [short(name) for name in shown],
+                list(after[shown]),
+                list(votes[shown]),
+                "Dot plot: share of every class among votes and among labels, as in the table below",
+                called=("labels found", "votes"),
+                high=high,
+            ),
+        ),
+        element(
+            "details",
+            element("summary", "The figures as a table"),
+            table(
+                "Share of every class",
+                ["Class", "Votes", "Labels found"],
+                [[_name(name), f"{votes[name]:.1%}", f"{after[name]:.1%}"] for name in found.classes],
+            ),
+        ),
+    ]
+
+
+def _learning(found: Findings) -> Content:
+    history = found.history.dropna(axis=1, how="all").replace([np.inf, -np.inf], np.nan)
+    if not len(history):
+        return []
+    losses = [name for name in history if str(name).split("/")[-1] == "loss"]
+    scores = [name for name in history if name not in losses]
+    charts = [
+        figure(
+            caption,
+            svg.line_chart(
+                {str(name): list(history[name]) for name in names[:3]},
+                f"Line chart: {caption} after every epoch. At the end: "
+                + ", ".join(f"{name} {history[name].dropna().iloc[-1]:{form}}" for name in names[:3]),
+                "epoch",
+                height=220,
+                form=form,
+            ),
+        )
+        for caption, names, form in (
+            ("Training loss", losses, ".3g"),
+            ("Scores on monitored items", scores, ".1%"),
+        )
+        if names
+    ]
+    last = history[losses[0]].dropna() if losses else pd.Series(dtype=float)
+    sentence = (
+        f"The loss fell from {last.iloc[0]:.3g} to {last.iloc[-1]:.3g} in {len(history)} epochs."
+        if len(last) and last.iloc[-1] < last.iloc[0]
+        else f"Training took {len(history)} epochs."
+    )
+    return [sentence, element("div", *charts, class_="charts")]
+
+
+def _checked(found: Findings) -> Content:
+    if not found.scores and found.calibration is None:
+        return []
+    parts: list[object] = []
+    if found.scores:
+        rows = [
+            [SCORES.get(name, name), whole(value) if name == "n" else share(value)]
+            for name, value in found.scores.items()
+        ]
+        parts.append(table("Scores on items with known labels", ["Score", "Value"], rows))
+    bins = found.calibration
+    if bins is not None and bins["count"].sum():
+        bins = bins[bins["count"] > 0]
+        gap = float(np.average((bins["confidence"] - bins["accuracy"]).abs(), weights=bins["count"]))
+        surer = float(np.average(bins["confidence"] - bins["accuracy"], weights=bins["count"]))
+        parts += [
+            f"When the model says how sure it is, it is off by {100 * gap:.1f} points on average, "
+            f"{'too sure' if surer > 0 else 'not sure enough'} on the whole.",
+            figure(
+                "Share of right labels by confidence. A larger dot stands for more items; on the dashed line "
+                "the confidence would be exact.",
+                svg.reliability(
+                    list(bins["confidence"]),
+                    list(bins["accuracy"]),
+                    [int(n) for n in bins["count"]],
+                    "Reliability diagram: "
+                    + ", ".join(
+                        f"{b.accuracy:.0%} right where {b.confidence:.0%} sure" for b in bins.itertuples()
+                    ),
+                ),
+            ),
+        ]
+    return parts
+
+
+def _suggestions(found: Findings) -> Content:
+    asked = found.suggestions
+    if not len(asked):
+        return ["There are no suggestions."]
+    shown = asked.head(MOST["suggestions"])
+    rows = [
+        [_item(found, row.task), _name(row.worker), share(row.performance), f"{row.gain:.2f}"]
+        for row in shown.head(STATIC_ROWS).itertuples()
+    ]
+    cut = (
+        "" if len(shown) == len(asked) else f" The best {whole(len(shown))} of {whole(len(asked))} are here."
+    )
+    return [
+        "Each line is one question to one annotator: an item whose label is in doubt, and someone who is "
+        "likely to be right about this very item. The best come first; the gain is in bits, 1 being a yes or "
+        f"no settled.{cut}",
+        _table(
+            "suggestions",
+            "Questions worth asking, best first",
+            ["Item", "Ask", "Chance of a right answer", "Expected gain"],
+            rows,
+        ),
+    ]
+
+
+def _making(found: Findings) -> Content:
+    parts: list[object] = []
+    if found.notes:
+        parts += [
+            element("h3", "On the way"),
+            element("ul", *(element("li", short(note, 1000)) for note in found.notes), class_="notes"),
+        ]
+    if found.inputs:
+        rows = [
+            [
+                str(f.get("role", "")),
+                _name(f.get("name", "")),
+                whole(f.get("rows")),
+                _code(f.get("sha256", "")),
+            ]
+            for f in found.inputs
+        ]
+        parts += [
+            element("h3", "Files read"),
+            table("Files read", ["What", "File", "Rows", "SHA-256"], rows, class_="inputs"),
+        ]
+    if found.settings:
+        pairs = [
+            element("div", element("dt", str(name)), element("dd", *_setting(value)))
+            for name, value in found.settings.items()
+        ]
+        parts += [element("h3", "Settings"), element("dl", *pairs, class_="settings")]
+    return [
+        "The figures are estimates of a model that learnt from the same labels; it can be wrong, above all "
+        "where all annotators make the same error. run.json has everything needed to do this again.",
+        *parts,
+    ]
+
+
+def _table(name: str, caption: str, columns: list[str], rows: Sequence[Sequence[object]]) -> Markup:
+    """The first rows of a table, for where no script runs; the script puts its own in their place."""
+    few = table(caption, columns, rows[:STATIC_ROWS])
+    return element("div", few, id=name, class_="data")
+
+
+def _item(found: Findings, task: str) -> object:
+    preview = found.previews.get(task)
+    return _name(f"{task}: {preview.text}" if preview and preview.text else task)
+
+
+def _name(name: object) -> Markup:
+    # in an element of its own, so that the direction of a script cannot turn what stands beside it
+    return element("bdi", short(name))
+
+
+def _code(text: object) -> Markup:
+    return element("code", short(text))
+
+
+def _setting(value: Any) -> list[object]:
+    if isinstance(value, Mapping):
+        return [element("div", f"{name} ", _code(_plain(inner))) for name, inner in value.items()]
+    return [_code(_plain(value))]
+
+
+def _plain(value: Any) -> str:
+    return short(value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False), 500)
+
+
+def _between(low: float, high: float) -> str:
+    return "" if not np.isfinite(low) else f"{low:.0%} to {high:.0%}"
+
+
+def _shares(labels: pd.Series, classes: Any) -> pd.Series:
+    counts = labels.value_counts().reindex(classes, fill_value=0)
+    return counts / max(len(labels), 1)
