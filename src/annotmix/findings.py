@@ -1,4 +1,4 @@
-"""What a run found out about labels, annotators and items: the one thing that files and report are made of."""
+"""What a run found out about labels, annotators and items: what files and report are made of."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class Findings:
         classes with the most votes), `n_labels`, `agreement` (share of the item's labels that are this label;
         nan without labels), `disagreement` (entropy of the votes in bits; nan without labels).
     annotators : DataFrame, indexed by `worker`, a row an annotator
-        `n_labels`, `accuracy` (estimated chance that a label is right), `low`, `high` (95 % interval), `agreement`
-        (with the other annotators of the same items; nan where there are none), `confusion` (most
-        frequent one, "dog → cat"; empty where there is none), `confusion_rate` (how often the first is taken
-        for the second).
+        `n_labels`, `accuracy` (estimated chance that a label is right), `low`, `high` (95 % interval),
+        `agreement` (with the other annotators of the same items; nan where there are none), `confusion`
+        (most frequent one, "dog → cat"; empty where there is none), `confusion_rate` (how often the first
+        is taken for the second).
     confusion : array, shape (M, C, C)
         P(label k | true class c) of every annotator in the order of `annotators`.
     labels : DataFrame, a row a label, least likely right first
@@ -60,7 +60,8 @@ class Findings:
     previews : mapping of task to Preview
         At least for the items that are most likely to be shown.
     scores : mapping of str to float
-        Where clean labels are known: "clf-acc", "consensus-acc", "majority-acc", … and on how many items ("n").
+        Where clean labels are known: "clf-acc", "consensus-acc", "majority-acc", … and on how many items
+        ("n").
     calibration : DataFrame, optional
         Where clean labels are known, a row a bin: `confidence`, `accuracy`, `count`.
     settings : mapping

@@ -88,15 +88,15 @@ def of_classifier(
         calibration=grouped.reset_index(drop=True),
         settings={
             "approach": clf._approach.name,
-            "parameters": {k: v for k, v in clf.get_params().items() if k in ("hidden", "lr", "max_epochs", "dropout")},
+            "parameters": {k: clf.get_params()[k] for k in ("hidden", "lr", "max_epochs", "dropout")},
             "seed": clf.seed_,
             "versions": {"annotmix": annotmix.__version__, "numpy": np.__version__},
         },
         inputs=[
-            {"role": "labels", "name": f"{title}/answers.csv", "sha256": "0123456789abcdef" * 4, "rows": len(named)},
-            {"role": "features", "name": f"{title}/features.npy", "sha256": "fedcba9876543210" * 4, "rows": len(label)},
+            {"role": "labels", "name": "answers.csv", "sha256": "0123456789abcdef" * 4, "rows": len(named)},
+            {"role": "features", "name": "items.npy", "sha256": "fedcba9876543210" * 4, "rows": len(label)},
         ],
-        notes=["Features were standardised.", "3 missing values in column 'tempo' were replaced by its median."],
+        notes=["Features were standardised.", "3 missing values in column 'tempo' became its median."],
     )  # fmt: skip
 
 
@@ -118,7 +118,7 @@ def _items(named: Annotations, votes: Any, classes: Any, code: Any, probability:
             "majority": classes[votes.argmax(axis=1)],
             "differs": mine < votes.max(axis=1),
             "n_labels": n,
-            "agreement": mine / n,
+            "agreement": np.where(n > 0, mine / np.maximum(n, 1), np.nan),
             "disagreement": np.where(n > 0, entropy, np.nan),
         },
         index=pd.Index(named.items, name="task"),
@@ -183,7 +183,9 @@ def trec6(folder: Path, n: int = 800, epochs: int = 8) -> Findings:
     labels = thin(simulate(y, crowd, classes=classes, random_state=0), (2, 4), random_state=0)
     X = TruncatedSVD(30, random_state=0).fit_transform(TfidfVectorizer().fit_transform(texts))
     X = (X / X.std(axis=0)).astype(np.float32)
-    clf = annotmix.make_classifier("annot-mix", max_epochs=epochs, dropout=0.5, random_state=0, progress=False)
+    clf = annotmix.make_classifier(
+        "annot-mix", max_epochs=epochs, dropout=0.5, random_state=0, progress=False
+    )
     clf.fit(X, labels)
     previews = {str(i): Preview(text) for i, text in enumerate(texts)}
     return of_classifier(clf, X, labels, classes[y], previews, "annot-mix on questions")
@@ -192,7 +194,7 @@ def trec6(folder: Path, n: int = 800, epochs: int = 8) -> Findings:
 def invented(
     n_items: int, n_annotators: int, n_classes: int, n_labels: int, names: list[str] | None = None
 ) -> Findings:
-    """Drawn figures in the form of findings; `names` replace those of the first items, annotators, classes."""
+    """Drawn figures in the form of findings; `names` are those of the first items, annotators, classes."""
     rng = np.random.default_rng(0)
     code = rng.integers(n_classes, size=n_items)
     pairs = np.unique(rng.integers([n_items, n_annotators], size=(n_labels, 2)), axis=0)
@@ -210,8 +212,12 @@ def invented(
     np.add.at(votes, (named.item, named.label), 1)
     probability = rng.beta(8, 1, size=n_items)
     confusion = np.stack([np.eye(n_classes) * s for s in skill])
-    confusion += (1 - skill)[:, None, None] * rng.dirichlet(np.full(n_classes, 0.3), size=(n_annotators, n_classes))
-    quality = np.clip(np.where(named.label == code[named.item], 0.9, 0.1) + rng.normal(scale=0.05, size=len(named)), 0, 1)
+    confusion += (1 - skill)[:, None, None] * rng.dirichlet(
+        np.full(n_classes, 0.3), size=(n_annotators, n_classes)
+    )
+    quality = np.clip(
+        np.where(named.label == code[named.item], 0.9, 0.1) + rng.normal(scale=0.05, size=len(named)), 0, 1
+    )
     long = named.to_long().assign(probability=quality, consensus=classes[code[named.item]])
     counts = named.labels_per_annotator
     asked = rng.integers(n_items, size=200)

@@ -26,10 +26,10 @@ def opening(found: Findings) -> Markup:
         element("h1", _heading(wrong, n_labels)),
         element(
             "p",
-            f"{whole(len(found.annotators))} annotators gave {whole(n_labels)} labels of "
-            f"{len(found.classes)} classes to {whole(n_items)} items{per_item}. "
-            f"The model{f' ({short(approach)})' if approach else ''} weighed every label by who gave it and by "
-            "what the item looks like.",
+            f"{_count(len(found.annotators), 'annotator')} gave {_count(n_labels, 'label')} of "
+            f"{len(found.classes)} classes to {_count(n_items, 'item')}{per_item}. The model"
+            f"{f' ({short(approach)})' if approach else ''} weighed every label by who gave it and by what "
+            "the item looks like.",
             class_="lead",
         ),
         element(
@@ -53,7 +53,7 @@ def _heading(wrong: float, n_labels: int) -> str:
 
 def _answers(found: Findings) -> list[tuple[str, list[object]]]:
     answers = [
-        ("What are the right labels?", _right_labels(found)),
+        ("Which labels are right?", _right_labels(found)),
         ("Whom can I trust?", _trust(found)),
         ("What should I ask next?", _next(found)),
     ]
@@ -72,8 +72,8 @@ def _right_labels(found: Findings) -> list[object]:
     differs = int(found.items["differs"].sum())
     return [
         f"For {whole(sure)} of {whole(len(found.items))} items the label is {SURE:.0%} sure or more; for "
-        f"{whole(doubt)} it is in doubt (below {DOUBT:.0%}). {whole(differs)} got another label than the one "
-        "with the most votes.",
+        f"{whole(doubt)} it is in doubt (below {DOUBT:.0%}). {whole(differs) if differs else 'None'} got "
+        "another label than the one with the most votes.",
         _more("labels", "Labels most likely wrong"),
     ]
 
@@ -86,7 +86,7 @@ def _trust(found: Findings) -> list[object]:
     chance = 1 / max(len(found.classes), 1)
     guessing = int((found.annotators["low"] <= chance).sum())
     told = (
-        f" {whole(guessing)} cannot be told from guessing (1 in {len(found.classes)})."
+        f" {_count(guessing, 'annotator')} cannot be told from guessing (1 in {len(found.classes)})."
         if guessing
         else " All are better than guessing."
     )
@@ -108,9 +108,9 @@ def _confusion(found: Findings) -> list[object]:
     true, given = np.unravel_index(int(mean.argmax()), mean.shape)
     return [
         "Most often ",
-        element("bdi", short(found.classes[true])),
+        element("bdi", short(found.classes[true], 40)),
         " is called ",
-        element("bdi", short(found.classes[given])),
+        element("bdi", short(found.classes[given], 40)),
         f" ({mean[true, given]:.0%}).",
     ]
 
@@ -121,12 +121,12 @@ def _next(found: Findings) -> list[object]:
         return ["There are no suggestions."]
     first = asked.iloc[0]
     return [
-        "First ask ",
+        "First ask annotator ",
         element("bdi", short(first["worker"], 40)),
-        " about ",
+        " about item ",
         element("bdi", short(first["task"], 40)),
-        f": the answer would be right with a chance of {first['performance']:.0%}. {whole(len(asked))} such "
-        f"questions to {whole(asked['worker'].nunique())} annotators are ready.",
+        f": the answer would be right with a chance of {first['performance']:.0%}. "
+        f"{_count(len(asked), 'question')} to {_count(asked['worker'].nunique(), 'annotator')} are ready.",
         _more("suggestions", "Questions to ask"),
     ]
 
@@ -135,13 +135,19 @@ def _more(name: str, text: str) -> Markup:
     return element("a", text, href=f"#{name}-section")
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{whole(number)} {noun}{'' if number == 1 else 's'}"
+
+
 def whole(number: Any) -> str:
     """A number without decimals, 1,234."""
     return "" if number is None or not np.isfinite(number) else f"{number:,.0f}"
 
 
 def share(value: float) -> str:
-    """A share in percent; small ones do not become 0."""
+    """A share in percent; what is almost none or almost all is not rounded to it."""
     if not np.isfinite(value):
         return "–"
-    return "below 0.1%" if 0 < value < 0.001 else f"{value:.1%}"
+    if value < 0.0005:
+        return "below 0.1%"
+    return "over 99.9%" if 0.9995 < value < 1 else f"{value:.1%}"

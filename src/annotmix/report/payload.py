@@ -19,7 +19,7 @@ from annotmix.findings import Findings, Preview
 #: Rows of each table that go into the page.
 MOST = {"annotators": 5000, "labels": 2000, "disputed": 500, "suggestions": 500}
 #: Longest name and longest text of an item, in characters; longer ones are cut.
-NAME_LENGTH, TEXT_LENGTH = 120, 500
+NAME_LENGTH, TEXT_LENGTH = 80, 500
 #: Bytes of all thumbnails together.
 IMAGE_BYTES = 3_000_000
 #: Bytes of all confusion matrices together; above, only the diagonals and the largest confusions are kept.
@@ -28,6 +28,7 @@ MATRIX_BYTES = 1_000_000
 TOP_CONFUSIONS = 24
 #: Marks a share that is not known; others are in steps of 1/254.
 UNKNOWN = 255
+_TURNING = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 
 
 def payload(found: Findings) -> dict[str, Any]:
@@ -125,8 +126,8 @@ def matrices(confusion: NDArray[np.float64]) -> dict[str, str]:
 
 
 def short(text: object, most: int = NAME_LENGTH) -> str:
-    """A name or a text, cut where it is long."""
-    whole = str(text)
+    """A name or a text, cut where it is long, without marks that turn the direction of what follows."""
+    whole = str(text).translate(_TURNING)
     return whole if len(whole) <= most else whole[: most - 1] + "…"
 
 

@@ -4,7 +4,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const { classes, workers, tasks, texts, images, tables } = data;
   const C = classes.length, known = tables.annotators.worker.length;
-  const ROWS = 20, UNKNOWN = 255, STEPS = 254, LEVELS = 8, LARGEST_TABLE = 12;
+  const ROWS = 20, UNKNOWN = 255, STEPS = 254, LEVELS = 20, LARGEST_TABLE = 12;
   const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
 
   /* ---------------------------------------------------------------- elements */
@@ -34,7 +34,8 @@
 
   function percent(share) {
     if (share === null) return "–";
-    if (share > 0 && share < 0.001) return "below 0.1%";
+    if (share < 0.0005) return "below 0.1%";
+    if (share > 0.9995 && share < 1) return "over 99.9%";
     return (100 * share).toFixed(1) + "%";
   }
 
@@ -68,9 +69,9 @@
   function drawMatrix(worker, attributes) {
     const paths = Array(LEVELS + 1).fill("");
     for (const [c, k, value] of entries(worker)) {
-      if (value >= 0.02) paths[Math.ceil(value * LEVELS)] += `M${k} ${c}h1v1h-1z`;
+      paths[Math.round(value * LEVELS)] += `M${k} ${c}h1v1h-1z`;
     }
-    const shapes = paths.map((d, level) => d && draw("path", { d, class: "heat", "fill-opacity": level / LEVELS }));
+    const shapes = paths.map((d, level) => d && level && draw("path", { d, class: "heat", "fill-opacity": level / LEVELS }));
     return draw("svg", { viewBox: `0 0 ${C} ${C}`, ...attributes }, ...shapes.filter(Boolean));
   }
 
@@ -97,11 +98,11 @@
   /* ---------------------------------------------------------------- cells */
 
   function annotator(worker) {
-    return worker < known ? button(bdi(workers[worker]), () => showAnnotator(worker), { class: "name" }) : bdi(workers[worker]);
+    return worker < known ? button(bdi(workers[worker]), () => showAnnotator(worker), { class: "opens" }) : bdi(workers[worker]);
   }
 
   function thumbnail(task, size) {
-    const picture = make("img", { alt: "", loading: "lazy", class: size });
+    const picture = make("img", { alt: "", class: size });
     picture.src = "data:image/jpeg;base64," + images[task];
     return picture;
   }
@@ -109,7 +110,7 @@
   function item(task) {
     const node = make("div", { class: "item" });
     if (images[task]) node.append(thumbnail(task, "small"));
-    const words = make("div", {}, button(bdi(tasks[task]), () => showItem(task), { class: "name" }));
+    const words = make("div", {}, button(bdi(tasks[task]), () => showItem(task), { class: "opens" }));
     if (texts[task] && texts[task] !== tasks[task]) words.append(make("div", { class: "text", dir: "auto" }, texts[task]));
     node.append(words);
     return node;
@@ -137,7 +138,7 @@
 
   function confusion(row) {
     const t = tables.annotators;
-    return t.confusion[row] ? make("span", {}, bdi(t.confusion[row]), " ", quiet(percent(t.rate[row]))) : quiet("–");
+    return t.confusion[row] ? make("div", { class: "text" }, bdi(t.confusion[row]), " ", quiet(percent(t.rate[row]))) : quiet("–");
   }
 
   /* ---------------------------------------------------------------- tables */
@@ -154,19 +155,19 @@
     annotators: (t) => [
       people(t, "Annotator"),
       figure("Labels", t.n_labels, (row) => number(t.n_labels[row])),
-      figure("Accuracy", t.accuracy, accuracy),
+      { ...figure("Accuracy", t.accuracy, accuracy), drawn: true },
       percents("Agreement", t.agreement),
       text("Most frequent confusion", (row) => t.confusion[row], confusion),
-      { title: "Confusions", words: () => "", cell: (row) => drawMatrix(row, { class: "mini", "aria-hidden": "true" }) },
+      { title: "Confusions", fixed: true, words: () => "", cell: (row) => drawMatrix(row, { class: "mini", "aria-hidden": "true" }) },
     ],
     labels: (t) => [
-      items(t), ofClass("Label", t.label), people(t, "Given by"), ofClass("Probably", t.consensus), percents("Right", t.probability),
+      items(t), ofClass("Label", t.label), people(t, "Given by"), ofClass("Probably", t.consensus), percents("Chance it is right", t.probability),
     ],
     disputed: (t) => [
       items(t), text("Votes", (row) => t.votes[row]), ofClass("Label found", t.label), percents("Sure", t.probability),
-      bits("Disagreement", t.disagreement),
+      bits("Disagreement in bits", t.disagreement),
     ],
-    suggestions: (t) => [items(t), people(t, "Ask"), percents("Right answer", t.performance), bits("Gain", t.gain)],
+    suggestions: (t) => [items(t), people(t, "Ask"), percents("Chance of a right answer", t.performance), bits("Gain in bits", t.gain)],
   };
   const nouns = { annotators: "annotators", labels: "labels", disputed: "items", suggestions: "questions" };
 
@@ -186,8 +187,8 @@
 
     columns.forEach((column, at) => {
       const cell = make("th", { scope: "col", role: "columnheader" });
-      if (column.values) cell.className = "number";
-      cell.append(column.values || column.words(0) || at < 5 ? button(column.title, () => sort(at)) : column.title);
+      if (column.values && !column.drawn) cell.className = "number";
+      cell.append(column.fixed ? column.title : button(column.title, () => sort(at)));
       head.append(cell);
     });
 
@@ -208,9 +209,9 @@
     }
 
     function filter() {
-      const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-      if (wanted.length) found ||= all.map((row) => columns.map((column) => column.words(row)).join("\n").toLowerCase());
-      shown = wanted.length ? sorted.filter((row) => wanted.every((word) => found[row].includes(word))) : sorted;
+      const wanted = search.value.trim().toLowerCase();
+      if (wanted) found ||= all.map((row) => columns.map((column) => column.words(row)).join("\n").toLowerCase());
+      shown = wanted ? sorted.filter((row) => found[row].includes(wanted)) : sorted;
       const count = shown.length === n ? `${number(n)} ${noun}` : `${number(shown.length)} of ${number(n)} ${noun}`;
       if (status.textContent !== count) status.textContent = count;
       first = 0;
@@ -229,7 +230,7 @@
         const line = make("tr", { role: "row" });
         columns.forEach((column, at) => {
           const cell = at ? make("td", { role: "cell" }) : make("th", { scope: "row", role: "rowheader" });
-          if (column.values) cell.className = "number";
+          if (column.values && !column.drawn) cell.className = "number";
           cell.dataset.title = column.title;
           cell.append(column.cell(row));
           line.append(cell);
@@ -247,13 +248,13 @@
     /* the whole line of an annotator opens what its name opens */
     if (name === "annotators") body.addEventListener("click", (event) => {
       if (event.target.closest("button") || String(getSelection())) return;
-      const opener = event.target.closest("tr").querySelector("button.name");
+      const opener = event.target.closest("tr").querySelector("button.opens");
       opener.focus();
       opener.click();
     });
     const table = make("table", { role: "table", class: name }, caption, make("thead", { role: "rowgroup" }, head), body);
     place.replaceChildren(tools, table, pager);
-    if (name === "annotators") sort(2); else filter();
+    if (name === "annotators") sort(1); else filter();
   }
 
   /* ---------------------------------------------------------------- windows */
@@ -276,8 +277,8 @@
     return make("dl", { class: "facts" }, ...pairs.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
   }
 
-  const labelRows = (column, wanted, most) =>
-    tables.labels.task.map((_, row) => row).filter((row) => tables.labels[column][row] === wanted).slice(0, most);
+  const labelRows = (column, wanted) =>
+    tables.labels.task.map((_, row) => row).filter((row) => tables.labels[column][row] === wanted);
 
   function showAnnotator(worker) {
     const t = tables.annotators, l = tables.labels;
@@ -297,13 +298,14 @@
       const top = all.filter(([c, k, value]) => c !== k && value >= 0.01).sort((a, b) => b[2] - a[2]).slice(0, 5);
       const lines = top.map(([c, k, value]) => make("li", {}, bdi(classes[c]), " called ", bdi(classes[k]), " ", quiet(percent(value))));
       if (lines.length) parts.push(make("ul", { class: "confusions" }, ...lines));
+      if (K) parts.push(make("p", { class: "quiet" }, `With so many classes the page keeps the diagonal and the ${K} largest confusions.`));
     }
-    const doubted = labelRows("worker", worker, 8);
+    const doubted = labelRows("worker", worker).filter((row) => l.label[row] !== l.consensus[row]).slice(0, 8);
     parts.push(make("h3", {}, "Labels to look at"));
     parts.push(doubted.length
       ? make("ul", { class: "examples" }, ...doubted.map((row) => make("li", {}, item(l.task[row]),
         make("div", {}, "called ", make("b", {}, bdi(classes[l.label[row]])), ", probably ", make("b", {}, bdi(classes[l.consensus[row]])), " ", quiet(percent(l.probability[row]) + " right")))))
-      : make("p", { class: "quiet" }, `None of these labels is among the ${number(l.task.length)} least trusted.`));
+      : make("p", { class: "quiet" }, `None among the ${number(l.task.length)} least trusted labels of all.`));
     parts.push(make("p", { class: "quiet" }, "These figures describe labels, not a person: they depend on which items someone got, on how many, and on the model."));
     open(workers[worker], ...parts);
   }
@@ -312,7 +314,7 @@
     const l = tables.labels, d = tables.disputed, parts = [];
     if (images[task]) parts.push(thumbnail(task, "whole"));
     if (texts[task] && texts[task] !== tasks[task]) parts.push(make("p", { dir: "auto", class: "whole-text" }, texts[task]));
-    const row = d.task.indexOf(task), given = labelRows("task", task, 20);
+    const row = d.task.indexOf(task), given = labelRows("task", task);
     if (row >= 0) parts.push(facts([["Votes", bdi(d.votes[row])], ["Label found", bdi(classes[d.label[row]])], ["Sure", percent(d.probability[row])]]));
     else if (given.length) parts.push(facts([["Label found", bdi(classes[l.consensus[given[0]]])]]));
     if (given.length) {

@@ -99,9 +99,9 @@ def _annotators(found: Findings) -> Content:
     ]
     rest = len(found.annotators) - len(people)
     return [
-        "The estimated accuracy is the chance that a label of this annotator is right, with a 95% interval. In "
-        "the small squares a row is a true class and a column the label it got: a clean diagonal is a good "
-        "sign. Choose a name for more.",
+        "The estimated accuracy is the chance that a label of this annotator is right, with a 95% interval. "
+        "In the small squares a row is a true class and a column the label it got: a clean diagonal is a "
+        "good sign. Choose a name for more.",
         *(
             [f"Shown are those with the most labels; {whole(rest)} more are in annotators.csv."]
             if rest
@@ -138,9 +138,9 @@ def _labels(found: Findings) -> Content:
         for row in shown.head(STATIC_ROWS).itertuples()
     ]
     return [
-        "Of every label the model says how likely it is right, from the item and from all that was said about "
-        f"it. {whole(doubted)} {'is' if doubted == 1 else 'are'} more likely wrong than right. {which}, the "
-        "least trusted first.",
+        "Of every label the model says how likely it is right, from the item and from all that was said "
+        f"about it. {whole(doubted)} {'is' if doubted == 1 else 'are'} more likely wrong than right. "
+        f"{which}, the least trusted first.",
         _table(
             "labels",
             "Labels, least likely right first",
@@ -222,7 +222,7 @@ def _learning(found: Findings) -> Content:
     if not len(history):
         return []
     losses = [name for name in history if str(name).split("/")[-1] == "loss"]
-    scores = [name for name in history if name not in losses]
+    scores = [name for name in history if "/" in str(name) and name not in losses]
     charts = [
         figure(
             caption,
@@ -236,14 +236,14 @@ def _learning(found: Findings) -> Content:
             ),
         )
         for caption, names, form in (
-            ("Training loss", losses, ".3g"),
+            ("Training loss", losses, "#.3g"),
             ("Scores on monitored items", scores, ".1%"),
         )
         if names
     ]
     last = history[losses[0]].dropna() if losses else pd.Series(dtype=float)
     sentence = (
-        f"The loss fell from {last.iloc[0]:.3g} to {last.iloc[-1]:.3g} in {len(history)} epochs."
+        f"The loss fell from {last.iloc[0]:#.3g} to {last.iloc[-1]:#.3g} in {len(history)} epochs."
         if len(last) and last.iloc[-1] < last.iloc[0]
         else f"Training took {len(history)} epochs."
     )

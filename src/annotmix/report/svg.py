@@ -53,8 +53,8 @@ def line_chart(
         parts.append(_line(f"{left}%", y(tick), f"{right}%", y(tick), "grid"))
         text = f"{tick:.0%}" if form.endswith("%") else f"{tick:.4g}"
         parts.append(_label(f"{left}%", y(tick), text, "tick", "end", dx=-8))
-    every = max(10 * (n_steps // 80), 10)  # at most some eight numbers fit
-    inner = (step for step in range(every, n_steps, every) if n_steps - step > every / 2)
+    every = max(int(_round_up(n_steps / 8)), 1)  # at most some eight numbers fit
+    inner = (step for step in range(every, n_steps, every) if step > 1 and n_steps - step > every / 2)
     for step in sorted({1, *inner, n_steps}):
         across = left + (right - left) * (step - 1) / max(n_steps - 1, 1)
         parts.append(_label(f"{across:.2f}%", y(low) + 20, str(step), "tick", "middle"))
@@ -233,17 +233,24 @@ def picture(grey: ArrayLike, label: str) -> Markup:
 
 def _share_ticks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     low = float(min(np.floor(np.nanquantile(values, 0.05) * 10) / 10, 0.9))
+    if low < 0.4:
+        low = float(np.floor(low * 5 + 1e-9) / 5)  # every 20%
+        return np.linspace(low, 1, round(5 * (1 - low)) + 1)
     return np.linspace(low, 1, 5 if low >= 0.8 else round(10 * (1 - low)) + 1)
 
 
 def _round_ticks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Some five round numbers from below the smallest value to above the largest."""
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    rough = max((high - low) / 4, 1e-9 * max(abs(high), 1e-3))
-    unit = 10 ** np.floor(np.log10(rough))
-    step = float(next(unit * m for m in (1, 2, 5, 10) if unit * m >= rough))
+    step = _round_up(max((high - low) / 4, 1e-9 * max(abs(high), 1e-3)))
     first, last = np.floor(low / step), np.floor(high / step) + 1
     return np.arange(first, last + 0.5) * step
+
+
+def _round_up(value: float) -> float:
+    """The next number of the form 1, 2 or 5 times a power of ten."""
+    unit = float(10 ** np.floor(np.log10(value)))
+    return next(unit * m for m in (1, 2, 5, 10) if unit * m >= value)
 
 
 def _chart(label: str, height: int, parts: Sequence[Markup]) -> Markup:
