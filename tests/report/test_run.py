@@ -145,14 +145,15 @@ def test_the_first_screen_counts_right():
 
 def test_scores_and_calibration_are_shown_where_labels_are_known():
     bins = pd.DataFrame({"confidence": [0.6, 0.9], "accuracy": [0.5, 0.7], "count": [10, 30]})
-    scores = {"n": 40, "consensus-acc": 0.65, "majority-acc": 0.6, "my-score": 0.5}
+    scores = {"n": 40, "consensus-acc": 0.65, "majority-acc": 0.6, "my-score": 0.5, "label-auroc": np.nan}
     text = words(run_page(replace(small(), scores=scores, calibration=bins)))
     assert (
         "On 40 items with known labels, the labels found are right for 65.0%, the majority’s for 60.0%"
         in text
     )
     assert "off by 17.5 points on average, too sure" in text
-    assert "my-score50.0%" in text
+    assert "my-score0.5" in text
+    assert re.search(r"\(label-auroc, 0.5 is guessing\)–", text)
 
 
 def test_little_is_enough_for_a_report():

@@ -58,9 +58,10 @@ def _answers(found: Findings) -> list[tuple[str, list[object]]]:
         ("What should I ask next?", _next(found)),
     ]
     scores = found.scores
-    if "consensus-acc" in scores:
+    if np.isfinite(scores.get("consensus-acc", np.nan)):
         n = f"On {whole(scores['n'])} items with known labels" if "n" in scores else "Where labels are known"
-        vote = f", the majority’s for {scores['majority-acc']:.1%}" if "majority-acc" in scores else ""
+        majority = scores.get("majority-acc", np.nan)
+        vote = f", the majority’s for {majority:.1%}" if np.isfinite(majority) else ""
         text = f"{n}, the labels found are right for {scores['consensus-acc']:.1%}{vote}."
         answers.append(("How good is that?", [text, _more("checked", "Scores")]))
     return answers

@@ -37,13 +37,18 @@ SECTIONS = {
     "making": "How this was made",
 }
 
+#: What is said about a score, and how its value is written.
 SCORES = {
-    "n": "Items with known labels",
-    "clf-acc": "Classified right by the model, which sees the item alone (clf-acc)",
-    "consensus-acc": "Labelled right by model and labels together (consensus-acc)",
-    "majority-acc": "Labelled right by the majority vote (majority-acc)",
-    "annot-acc": "Labels of annotators foretold (annot-acc)",
-    "perf-auroc": "How well right labels are told from wrong ones (perf-auroc; 50% is guessing)",
+    "n": ("Items with known labels", ",.0f"),
+    "clf-acc": ("Classified right by the model, which sees the item alone (clf-acc)", ".1%"),
+    "consensus-acc": ("Labelled right by model and labels together (consensus-acc)", ".1%"),
+    "majority-acc": ("Labelled right by the majority vote (majority-acc)", ".1%"),
+    "label-auroc": ("How well wrong labels are told from right ones (label-auroc, 0.5 is guessing)", ".3f"),
+    "perf-auroc": ("How well wrong labels are told from right ones (perf-auroc, 0.5 is guessing)", ".3f"),
+    "annot-acc": ("Labels of annotators foretold (annot-acc)", ".1%"),
+    "annotator-rank": ("Rank correlation of annotators’ estimated and real accuracy (annotator-rank)", ".2f"),
+    "annotators": ("Annotators in this ranking", ",.0f"),
+    "ece": ("Mean distance of confidence and share of right labels (ece)", ".1%"),
 }
 
 
@@ -186,7 +191,7 @@ def _balance(found: Findings) -> Content:
         if len(shown) == len(found.classes)
         else f" Of {len(found.classes)} classes the chart has the {len(shown)} that change most."
     )
-    high = max(0.05, float(np.ceil(max(votes.max(), after.max()) * 20) / 20))
+    high = min(4 * svg.round_up(max(votes.max(), after.max(), 0.02) / 4), 1.0)  # four round steps
     return [
         element(
             "p",
@@ -256,8 +261,9 @@ def _checked(found: Findings) -> Content:
     parts: list[object] = []
     if found.scores:
         rows = [
-            [SCORES.get(name, name), whole(value) if name == "n" else share(value)]
+            [words, f"{value:{form}}" if np.isfinite(value) else "–"]
             for name, value in found.scores.items()
+            for words, form in [SCORES.get(name, (short(name), ".3g"))]
         ]
         parts.append(table("Scores on items with known labels", ["Score", "Value"], rows))
     bins = found.calibration

@@ -53,7 +53,7 @@ def line_chart(
         parts.append(_line(f"{left}%", y(tick), f"{right}%", y(tick), "grid"))
         text = f"{tick:.0%}" if form.endswith("%") else f"{tick:.4g}"
         parts.append(_label(f"{left}%", y(tick), text, "tick", "end", dx=-8))
-    every = max(int(_round_up(n_steps / 8)), 1)  # at most some eight numbers fit
+    every = max(int(round_up(n_steps / 8)), 1)  # at most some eight numbers fit
     inner = (step for step in range(every, n_steps, every) if step > 1 and n_steps - step > every / 2)
     for step in sorted({1, *inner, n_steps}):
         across = left + (right - left) * (step - 1) / max(n_steps - 1, 1)
@@ -231,6 +231,12 @@ def picture(grey: ArrayLike, label: str) -> Markup:
     )
 
 
+def round_up(value: float) -> float:
+    """The next number of the form 1, 2 or 5 times a power of ten."""
+    unit = float(10 ** np.floor(np.log10(value)))
+    return next(unit * m for m in (1, 2, 5, 10) if unit * m >= value)
+
+
 def _share_ticks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     low = float(min(np.floor(np.nanquantile(values, 0.05) * 10) / 10, 0.9))
     if low < 0.4:
@@ -242,15 +248,9 @@ def _share_ticks(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def _round_ticks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Some five round numbers from below the smallest value to above the largest."""
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    step = _round_up(max((high - low) / 4, 1e-9 * max(abs(high), 1e-3)))
+    step = round_up(max((high - low) / 4, 1e-9 * max(abs(high), 1e-3)))
     first, last = np.floor(low / step), np.floor(high / step) + 1
     return np.arange(first, last + 0.5) * step
-
-
-def _round_up(value: float) -> float:
-    """The next number of the form 1, 2 or 5 times a power of ten."""
-    unit = float(10 ** np.floor(np.log10(value)))
-    return next(unit * m for m in (1, 2, 5, 10) if unit * m >= value)
 
 
 def _chart(label: str, height: int, parts: Sequence[Markup]) -> Markup:
