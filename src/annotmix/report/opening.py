@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from annotmix.findings import Findings
 from annotmix.report.markup import Markup, element
 from annotmix.report.payload import short
+from annotmix.report.words import count, named, whole
 
 #: From here on a label counts as sure; below the second as in doubt.
 SURE, DOUBT = 0.95, 0.6
@@ -26,8 +25,8 @@ def opening(found: Findings) -> Markup:
         element("h1", _heading(wrong, n_labels)),
         element(
             "p",
-            f"{_count(len(found.annotators), 'annotator')} gave {_count(n_labels, 'label')} of "
-            f"{len(found.classes)} classes to {_count(n_items, 'item')}{per_item}. The model"
+            f"{count(len(found.annotators), 'annotator')} gave {count(n_labels, 'label')} of "
+            f"{len(found.classes)} classes to {count(n_items, 'item')}{per_item}. The model"
             f"{f' ({short(approach)})' if approach else ''} weighed every label by who gave it and by what "
             "the item looks like.",
             class_="lead",
@@ -87,7 +86,7 @@ def _trust(found: Findings) -> list[object]:
     chance = 1 / max(len(found.classes), 1)
     guessing = int((found.annotators["low"] <= chance).sum())
     told = (
-        f" {_count(guessing, 'annotator')} cannot be told from guessing (1 in {len(found.classes)})."
+        f" {count(guessing, 'annotator')} cannot be told from guessing (1 in {len(found.classes)})."
         if guessing
         else " All are better than guessing."
     )
@@ -109,9 +108,9 @@ def _confusion(found: Findings) -> list[object]:
     true, given = np.unravel_index(int(mean.argmax()), mean.shape)
     return [
         "Most often ",
-        element("bdi", short(found.classes[true], 40)),
+        named(found.classes[true], 40),
         " is called ",
-        element("bdi", short(found.classes[given], 40)),
+        named(found.classes[given], 40),
         f" ({mean[true, given]:.0%}).",
     ]
 
@@ -123,32 +122,14 @@ def _next(found: Findings) -> list[object]:
     first = asked.iloc[0]
     return [
         "First ask annotator ",
-        element("bdi", short(first["worker"], 40)),
+        named(first["worker"], 40),
         " about item ",
-        element("bdi", short(first["task"], 40)),
+        named(first["task"], 40),
         f": the answer would be right with a chance of {first['performance']:.0%}. "
-        f"{_count(len(asked), 'question')} to {_count(asked['worker'].nunique(), 'annotator')} are ready.",
+        f"{count(len(asked), 'question')} to {count(asked['worker'].nunique(), 'annotator')} are ready.",
         _more("suggestions", "Questions to ask"),
     ]
 
 
-def _more(name: str, text: str) -> Markup:
-    return element("a", text, href=f"#{name}-section")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{whole(number)} {noun}{'' if number == 1 else 's'}"
-
-
-def whole(number: Any) -> str:
-    """A number without decimals, 1,234."""
-    return "" if number is None or not np.isfinite(number) else f"{number:,.0f}"
-
-
-def share(value: float) -> str:
-    """A share in percent; what is almost none or almost all is not rounded to it."""
-    if not np.isfinite(value):
-        return "–"
-    if value < 0.0005:
-        return "below 0.1%"
-    return "over 99.9%" if 0.9995 < value < 1 else f"{value:.1%}"
+def _more(section: str, text: str) -> Markup:
+    return element("a", text, href=f"#{section}-section")

@@ -259,13 +259,16 @@
 
   /* ---------------------------------------------------------------- windows */
 
-  const title = make("h2", { id: "window-title", tabindex: "-1" }), content = make("div");
+  const kind = make("p", { id: "window-kind", class: "quiet" }), content = make("div");
+  const title = make("h2", { id: "window-title", tabindex: "-1" });
   const close = button("Close", () => dialog.close(), { class: "close" });
-  const dialog = make("dialog", { "aria-labelledby": "window-title" }, make("div", { class: "window" }, make("div", { class: "bar-top" }, title, close), content));
+  const top = make("div", { class: "bar-top" }, make("div", {}, kind, title), close);
+  const dialog = make("dialog", { "aria-labelledby": "window-kind window-title" }, make("div", { class: "window" }, top, content));
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
   document.body.append(dialog);
 
-  function open(name, ...parts) {
+  function open(what, name, ...parts) {
+    kind.textContent = what;
     title.replaceChildren(bdi(name));
     content.replaceChildren(...parts);
     if (!dialog.open) dialog.showModal();
@@ -304,10 +307,10 @@
     parts.push(make("h3", {}, "Labels to look at"));
     parts.push(doubted.length
       ? make("ul", { class: "examples" }, ...doubted.map((row) => make("li", {}, item(l.task[row]),
-        make("div", {}, "called ", make("b", {}, bdi(classes[l.label[row]])), ", probably ", make("b", {}, bdi(classes[l.consensus[row]])), " ", quiet(percent(l.probability[row]) + " right")))))
+        make("div", {}, "called ", make("b", {}, bdi(classes[l.label[row]])), ", probably ", make("b", {}, bdi(classes[l.consensus[row]])), " ", quiet("chance it is right: " + percent(l.probability[row]))))))
       : make("p", { class: "quiet" }, `None among the ${number(l.task.length)} least trusted labels of all.`));
     parts.push(make("p", { class: "quiet" }, "These figures describe labels, not a person: they depend on which items someone got, on how many, and on the model."));
-    open(workers[worker], ...parts);
+    open("Annotator", workers[worker], ...parts);
   }
 
   function showItem(task) {
@@ -320,9 +323,9 @@
     if (given.length) {
       parts.push(make("h3", {}, "Doubtful labels"));
       parts.push(make("ul", { class: "examples" }, ...given.map((at) => make("li", {}, make("b", {}, bdi(classes[l.label[at]])), " by ",
-        annotator(l.worker[at]), " ", quiet(percent(l.probability[at]) + " right")))));
+        annotator(l.worker[at]), " ", quiet("chance it is right: " + percent(l.probability[at]))))));
     }
-    open(tasks[task], ...parts);
+    open("Item", tasks[task], ...parts);
   }
 
   /* ---------------------------------------------------------------- the page */
@@ -333,6 +336,5 @@
   }
   /* paper has no triangles to click on */
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((part) => { part.open = true; }));
-  addEventListener("error", () => document.body.classList.add("broken"));
   document.documentElement.dataset.ready = "yes";
 })();
