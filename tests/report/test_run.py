@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import some_findings
 from conftest import bare, small
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_page import Balance
 
@@ -37,6 +37,7 @@ def words(html):
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", bare))
 
 
+@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_embedded_json_keeps_everything_and_cannot_be_left(data):
     text = embedded_json(data)
