@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
-.PHONY: setup demo test lint wheel-check bench-speed clean
+.PHONY: setup demo test lint docs wheel-check bench-speed clean
 
 setup: $(VENV)/.installed
 
@@ -27,6 +27,11 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The documentation as a site in build/docs; a warning is an error.
+docs: setup
+	# the notice that is switched off announces the successor of the theme
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # A wheel built from the tree, in an environment of its own, runs the demo there.
 wheel-check: setup

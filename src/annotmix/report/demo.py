@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from annotmix.report import svg
 from annotmix.report.markup import Markup, element
-from annotmix.report.page import figure, page, section, table
+from annotmix.report.page import figure, key, page, section, table
 
 #: What the three classifiers learn from.
 LEARNS_FROM = {"mv-base": "the majority vote", "annot-mix": "every label", "true-base": "the true classes"}
@@ -157,7 +157,7 @@ def _annotators(found: Findings) -> Markup:
         f"this chance is on average {gap.abs().mean() * 100:.0f} points away from the share that really is "
         f"right. It is furthest off for {widest}, by {gap[widest] * 100:+.0f} points.",
         figure(
-            element("span", _key("estimated"), "estimated by annot-mix", _key("real"), "real", class_="keys"),
+            element("span", key("full"), "estimated by annot-mix", key("ring"), "real", class_="keys"),
             svg.dumbbells(
                 list(people.index),
                 list(people["estimated"]),
@@ -172,11 +172,6 @@ def _annotators(found: Findings) -> Markup:
             table("Accuracy of the annotators", ["Annotator", "Labels", "Estimated", "Real"], rows),
         ),
     )
-
-
-def _key(kind: str) -> Markup:
-    dot = element("circle", cx=8, cy=8, r=5.5, class_=kind)
-    return element("svg", dot, width=16, height=16, aria_hidden="true")
 
 
 def _confusions(found: Findings) -> Markup:

@@ -1,0 +1,88 @@
+"""What a run found out about labels, annotators and items: what files and report are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a person sees of an item.
+
+    Parameters
+    ----------
+    text : str
+        A text, shortened; or the name of the image file.
+    image : bytes, optional
+        A thumbnail, encoded as JPEG.
+    """
+
+    text: str = ""
+    image: bytes | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What a run found out.
+
+    Names of items, annotators and classes are text here, as they will be shown.
+
+    Attributes
+    ----------
+    title : str
+        What was run on what, for a heading.
+    classes : array of str, shape (C,)
+    items : DataFrame, indexed by `task`, a row an item
+        `label` (most probable class), `probability` (of it), `votes` ("cat 3, dog 1", most votes first),
+        `majority` (class with the most votes, the first of several), `differs` (the label is not among the
+        classes with the most votes), `n_labels`, `agreement` (share of the item's labels that are this label;
+        nan without labels), `disagreement` (entropy of the votes in bits; nan without labels).
+    annotators : DataFrame, indexed by `worker`, a row an annotator
+        `n_labels`, `accuracy` (estimated chance that a label is right), `low`, `high` (95 % interval),
+        `agreement` (with the other annotators of the same items; nan where there are none), `confusion`
+        (most frequent one, "dog → cat"; empty where there is none), `confusion_rate` (how often the first
+        is taken for the second).
+    confusion : array, shape (M, C, C)
+        P(label k | true class c) of every annotator in the order of `annotators`.
+    labels : DataFrame, a row a label, least likely right first
+        `task`, `worker`, `label`, `probability` (that it is right), `consensus` (the item's label).
+    history : DataFrame, indexed by `epoch`
+        `loss` and the scores of monitored sets ("valid/clf-acc").
+    suggestions : DataFrame, a row a suggestion, best first
+        `task`, `worker`, `gain` (how much is expected of it, in bits), `performance` (chance that this
+        annotator is right on this item).
+    previews : mapping of task to Preview
+        At least for the items that are most likely to be shown.
+    scores : mapping of str to float
+        Where clean labels are known: "clf-acc", "consensus-acc", "majority-acc", … and on how many items
+        ("n").
+    calibration : DataFrame, optional
+        Where clean labels are known, a row a bin: `confidence`, `accuracy`, `count`.
+    settings : mapping
+        How it was made: approach, parameters, seed, versions.
+    inputs : list of mappings
+        The files read: `role`, `name`, `sha256`, `rows`.
+    notes : list of str
+        What was announced on the way: what was imputed, left out, not matched.
+    """
+
+    title: str
+    classes: NDArray[Any]
+    items: pd.DataFrame
+    annotators: pd.DataFrame
+    confusion: NDArray[np.float64]
+    labels: pd.DataFrame
+    history: pd.DataFrame
+    suggestions: pd.DataFrame
+    previews: Mapping[str, Preview] = field(default_factory=dict)
+    scores: Mapping[str, float] = field(default_factory=dict)
+    calibration: pd.DataFrame | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    inputs: list[Mapping[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)

@@ -1,0 +1,93 @@
+"""A browser to open reports in, and the reports."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import some_findings
+from browser import Browser
+
+from annotmix.findings import Findings
+from annotmix.report.run import write_report
+
+UNKNOWN_TO_TWO_STAGES = ["accuracy", "low", "high", "agreement", "confusion_rate"]
+
+
+@pytest.fixture(scope="session")
+def _chromium(tmp_path_factory):
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not chromium or not driver:
+        pytest.skip("needs chromium and chromedriver (Debian: apt-get install chromium chromium-driver)")
+    browser = Browser(chromium, driver, tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def browser(_chromium):
+    """The browser of the session, light and wide; what it complained about is an error."""
+    _chromium.start()
+    yield _chromium
+    assert _chromium.complaints() == []
+    assert _chromium.requests() == []
+
+
+@pytest.fixture(scope="session")
+def reports(tmp_path_factory, request) -> Callable[[str], Path]:
+    """Writes the report of an example once, by name."""
+    folder, made = tmp_path_factory.mktemp("reports"), {}
+
+    def report(name: str) -> Path:
+        if name not in made:
+            write_report(find(name), folder / f"{name}.html")
+            made[name] = folder / f"{name}.html"
+        return made[name]
+
+    def find(name: str) -> Findings:
+        if name in ("small", "bare"):
+            return small() if name == "small" else bare()
+        if name == "hostile":
+            return some_findings.invented(60, 20, 8, 200, some_findings.HOSTILE)
+        if name == "large":
+            return some_findings.invented(30_000, 1000, 10, 100_000)
+        if name == "many classes":
+            return some_findings.invented(2000, 300, 100, 6000)
+        folder = request.getfixturevalue("data_dir")
+        wanted = {"mgc": "mgc/music_genre_mturk.csv", "labelme": "labelme/vgg16_avg_train.npy"}
+        if not (folder / wanted.get(name, "trec6/train_5500.label")).is_file():
+            pytest.skip(f"needs the files of {name} in {str(folder)!r}")
+        return getattr(some_findings, name)(folder)
+
+    return report
+
+
+def small() -> Findings:
+    """30 annotators, four classes, 200 items; of three annotators the agreement is not known."""
+    found = some_findings.invented(200, 30, 4, 500)
+    found.annotators.loc[["worker 3", "worker 8", "worker 21"], "agreement"] = float("nan")
+    return found
+
+
+def bare() -> Findings:
+    """Findings without labels, opinions, history, suggestions or anything else that may be missing."""
+    found, unknown = small(), float("nan")
+    return replace(
+        found,
+        labels=found.labels.iloc[:0],
+        items=found.items.assign(
+            n_labels=0, disagreement=unknown, agreement=unknown, differs=False, votes=""
+        ),
+        annotators=found.annotators.assign(
+            n_labels=0, confusion="", **dict.fromkeys(UNKNOWN_TO_TWO_STAGES, unknown)
+        ),
+        confusion=found.confusion * unknown,
+        history=found.history.iloc[:0],
+        suggestions=found.suggestions.iloc[:0],
+        previews={},
+        settings={},
+        notes=[],
+    )
