@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -47,3 +48,17 @@ def write_bytes(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     write: Callable[[str], Any] = lambda temporary: Path(temporary).write_bytes(data)  # noqa: E731
     write_atomically(path, write)
+
+
+def deliver(table: pd.DataFrame, out: Path | None, as_json: bool, say: Callable[[str], None]) -> None:
+    """A table to where it was asked for: a CSV file, or stdout as CSV or JSON."""
+    if out is not None:
+        write_text(out, to_csv(table))
+        say(f"{len(table)} rows: {out}")
+    if as_json:
+        from annotmix.run.storage import plain
+
+        rows = [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False)]
+        print(json.dumps(plain({"rows": rows, "out": out}), ensure_ascii=False, allow_nan=False))
+    elif out is None:
+        print(to_csv(table), end="")
