@@ -50,7 +50,9 @@ class Preparation:
     @property
     def feature_names(self) -> list[str]:
         """Names of the columns of the matrix."""
-        return self.numeric + [f"{column}={level}" for column, levels in self.levels.items() for level in levels]
+        return self.numeric + [
+            f"{column}={level}" for column, levels in self.levels.items() for level in levels
+        ]
 
     def raw(self, table: pd.DataFrame, name: str = "the table") -> Floats:
         """The matrix before missing numbers are imputed and numbers standardised, shape (n, d)."""
@@ -59,7 +61,9 @@ class Preparation:
                 f"{name!r} lacks {len(absent)} columns that the model was trained on: {some(absent)}. "
                 f"It has {shown(list(table.columns))}."
             )
-        parts = [np.stack([_forced(table[column]) for column in self.numeric], axis=1)] if self.numeric else []
+        parts = (
+            [np.stack([_forced(table[column]) for column in self.numeric], axis=1)] if self.numeric else []
+        )
         for column, levels in self.levels.items():
             values = _categories(table[column])
             known = values.isin(levels)
@@ -88,9 +92,11 @@ class Preparation:
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Preparation:
         """The inverse of `to_dict`."""
-        numbers = (np.asarray(saved[key], dtype=np.float64) for key in ("median", "mean", "scale"))
+        median, mean, scale = (
+            np.asarray(saved[key], dtype=np.float64) for key in ("median", "mean", "scale")
+        )
         levels = {str(column): [str(level) for level in own] for column, own in saved["levels"].items()}
-        return cls([str(column) for column in saved["numeric"]], *numbers, levels)
+        return cls([str(column) for column in saved["numeric"]], median, mean, scale, levels)
 
 
 def fit_preparation(table: pd.DataFrame) -> tuple[Preparation, list[str]]:
@@ -119,7 +125,10 @@ def fit_preparation(table: pd.DataFrame) -> tuple[Preparation, list[str]]:
             levels[column] = own + ([OTHER] if rest else [])
             grouped += [f"{column!r} ({rest})"] if rest else []
     if not numbers and not levels:
-        raise ValueError(f"None of {shown(list(table.columns))} can be used as a feature: they are constant, or identify rows.")
+        raise ValueError(
+            f"None of {shown(list(table.columns))} can be used as a feature: they are constant, or "
+            "identify rows."
+        )
     matrix = np.stack(list(numbers.values()), axis=1) if numbers else np.zeros((len(table), 0))
     missing = np.isnan(matrix).sum(axis=0)
     median = np.nanmedian(matrix, axis=0) if numbers else np.zeros(0)
@@ -131,13 +140,18 @@ def fit_preparation(table: pd.DataFrame) -> tuple[Preparation, list[str]]:
         notes.append(f"{len(numbers)} columns of numbers were standardised.")
     if levels:
         width = sum(map(len, levels.values()))
-        notes.append(f"{len(levels)} columns of categories became {width} one-hot columns: {some(list(levels))}.")
+        notes.append(
+            f"{len(levels)} columns of categories became {width} one-hot columns: {some(list(levels))}."
+        )
     if grouped:
         notes.append(f"Rare categories were put together as {OTHER}: {', '.join(grouped[:5])}.")
     if missing.any():
         where = [f"{column!r} ({count})" for column, count in zip(numbers, missing, strict=True) if count]
         more = f", … ({len(where)} columns in all)" if len(where) > 5 else ""
-        notes.append(f"{int(missing.sum())} missing numbers became the median of their column: {', '.join(where[:5])}{more}.")
+        notes.append(
+            f"{int(missing.sum())} missing numbers became the median of their column: "
+            f"{', '.join(where[:5])}{more}."
+        )
     notes += [f"Columns left out, {why}: {some(columns)}." for why, columns in left_out.items() if columns]
     return made, notes
 
@@ -154,7 +168,9 @@ def _numbers(column: pd.Series) -> Floats | None:
     for decimal in (".", ","):
         values = pd.to_numeric(present.str.replace(decimal, ".", regex=False), errors="coerce")
         if values.notna().all():
-            return np.where(np.isfinite(full := values.reindex(text.index).to_numpy(dtype=np.float64)), full, np.nan)
+            return np.where(
+                np.isfinite(full := values.reindex(text.index).to_numpy(dtype=np.float64)), full, np.nan
+            )
     return None
 
 
@@ -162,13 +178,17 @@ def _forced(column: pd.Series) -> Floats:
     """A column that was of numbers when the model was trained; what is no number now is missing."""
     found = _numbers(column)
     if found is None:
-        found = pd.to_numeric(_categories(column), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+        found = pd.to_numeric(_categories(column), errors="coerce").to_numpy(
+            dtype=np.float64, na_value=np.nan
+        )
     return np.where(np.isfinite(found), found, np.nan)
 
 
 def _categories(column: pd.Series) -> pd.Series:
     """A column as stripped text, missing where it is empty or says so."""
-    listed = ["" if value is None or value is pd.NA or value != value else str(value).strip() for value in column]
+    listed = [
+        "" if value is None or value is pd.NA or value != value else str(value).strip() for value in column
+    ]
     values = [None if not text or text.casefold() in MISSING else text[:1000] for text in listed]
     return pd.Series(values, index=column.index, dtype=object)
 

@@ -67,11 +67,13 @@ def suggest(
     budget: Annotated[int, typer.Option(min=1, help="How many labels can be asked for.")] = 200,
     out: Annotated[Path | None, typer.Option(help="CSV file; without it, stdout.")] = None,
     worker: Annotated[
-        list[str] | None, typer.Option("--worker", help="Somebody who can be asked; can be given again; by default everybody.")
+        list[str] | None,
+        typer.Option("--worker", help="Somebody who can be asked; can be given again; by default everybody."),
     ] = None,
     per_item: Annotated[int, typer.Option(min=1, help="Most suggestions for one item.")] = 1,
     per_annotator: Annotated[
-        int | None, typer.Option(min=1, help="Most suggestions for one annotator; by default twice an equal share.")
+        int | None,
+        typer.Option(min=1, help="Most suggestions for one annotator; by default twice an equal share."),
     ] = None,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
@@ -127,7 +129,8 @@ def export(
         facts = export_onnx(run, onnx)
         checked = facts["checked"]
         output.say(
-            f"Classifier: {onnx}, what it takes: {onnx}.json. On {checked['items']} items of the run no probability "
+            f"Classifier: {onnx}, what it takes: {onnx}.json. On {checked['items']} items of the "
+            "run no probability "
             f"differs from the original by more than {checked['largest difference']:.1e}."
         )
         output.document(facts)

@@ -17,17 +17,22 @@ def fit(
     features: Annotated[
         Path | None, typer.Option(help="Features of the items: CSV, TSV, Parquet, JSON Lines or NPY.")
     ] = None,
-    text: Annotated[Path | None, typer.Option(help="Texts of the items: a table with a column of texts.")] = None,
+    text: Annotated[
+        Path | None, typer.Option(help="Texts of the items: a table with a column of texts.")
+    ] = None,
     images: Annotated[Path | None, typer.Option(help="Folder with images of the items.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the run.")] = Path("annotmix-run"),
-    approach: Annotated[str, typer.Option(help="How to learn; see annotmix.list_approaches().")] = DEFAULT_APPROACH,
+    approach: Annotated[
+        str, typer.Option(help="How to learn; see annotmix.list_approaches().")
+    ] = DEFAULT_APPROACH,
     epochs: Annotated[int, typer.Option(min=1, help="Times that all labels are seen.")] = EPOCHS,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="The same seed gives the same run.")] = 0,
     valid: Annotated[
         Path | None, typer.Option(help="Clean labels of some items; the best epoch on them is kept.")
     ] = None,
     encoder: Annotated[
-        str | None, typer.Option(help="For texts and images, such as text:minilm or image:efficientnet-lite0.")
+        str | None,
+        typer.Option(help="For texts and images, such as text:minilm or image:efficientnet-lite0."),
     ] = None,
     text_column: options.TextColumn = None,
     ids: options.Ids = None,
@@ -54,10 +59,11 @@ def fit(
 
     output = Output(quiet, as_json)
     request = Request(
-        labels=tuple(labels), out=out, features=features, ids=ids, text=text, text_column=text_column, images=images,
-        format=form, task=task, worker=worker, label=label, item_column=item_column, missing=tuple(missing or ()),
-        include=tuple(include or ()), exclude=tuple(exclude or ()), encoder=encoder, approach=approach, epochs=epochs,
-        valid=valid, seed=seed, resume=resume, overwrite=overwrite,
+        labels=tuple(labels), out=out, features=features, ids=ids, text=text, text_column=text_column,
+        images=images, format=form, task=task, worker=worker, label=label, item_column=item_column,
+        missing=tuple(missing or ()), include=tuple(include or ()), exclude=tuple(exclude or ()),
+        encoder=encoder, approach=approach, epochs=epochs, valid=valid, seed=seed, resume=resume,
+        overwrite=overwrite,
     )  # fmt: skip
     with one_line(*MISTAKES), interruptible(lambda: _go_on(request)):
         from annotmix.run.fitting import fit as run_fit
@@ -72,7 +78,8 @@ def fit(
 def aggregate(
     labels: options.Labels,
     method: Annotated[
-        str, typer.Option(help="mv (majority vote), ds (Dawid–Skene) or crowd-kit:NAME, such as crowd-kit:GLAD.")
+        str,
+        typer.Option(help="mv (majority vote), ds (Dawid–Skene) or crowd-kit:NAME, such as crowd-kit:GLAD."),
     ] = "ds",
     out: Annotated[Path | None, typer.Option(help="CSV file; without it, stdout.")] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Breaks ties of mv.")] = 0,

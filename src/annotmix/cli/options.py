@@ -10,17 +10,24 @@ import typer
 Labels = Annotated[
     list[Path],
     typer.Argument(
-        help="Labels: a table (CSV, TSV, Parquet, JSON Lines), an export of Label Studio or Prodigy, or doccano's files, one an annotator."
+        help="A table (CSV, TSV, Parquet, JSON Lines), an export of Label Studio or Prodigy, or doccano's "
+        "files, one an annotator."
     ),
 ]
 Run = Annotated[Path, typer.Argument(help="The folder of a run, made by annotmix fit.")]
 Format = Annotated[
     str | None,
-    typer.Option("--format", help="long, wide, label-studio, doccano or prodigy; found from the content by default."),
+    typer.Option(
+        "--format", help="long, wide, label-studio, doccano or prodigy; found from the content by default."
+    ),
 ]
-Task = Annotated[str | None, typer.Option("--task", help="Column (or field) of the labels that names the item.")]
+Task = Annotated[
+    str | None, typer.Option("--task", help="Column (or field) of the labels that names the item.")
+]
 Worker = Annotated[str | None, typer.Option("--worker", help="Column that names the annotator.")]
-Label = Annotated[str | None, typer.Option("--label", help="Column of the label; in Label Studio, the question.")]
+Label = Annotated[
+    str | None, typer.Option("--label", help="Column of the label; in Label Studio, the question.")
+]
 Missing = Annotated[
     list[str] | None, typer.Option("--missing", help="A label that stands for no label; can be given again.")
 ]

@@ -10,25 +10,35 @@ from typing import Any
 #: Names that a column of each role may have, best first; compared without case and punctuation.
 ALIASES = {
     "task": (
-        "task", "item", "taskid", "itemid", "hitid", "instance", "instanceid", "example", "exampleid", "sample",
-        "sampleid", "document", "documentid", "docid", "textid", "imageid", "image", "filename", "file", "question",
-        "questionid", "key", "index", "id",
+        "task", "item", "taskid", "itemid", "hitid", "instance", "instanceid", "example", "exampleid",
+        "sample", "sampleid", "document", "documentid", "docid", "textid", "imageid", "image", "filename",
+        "file", "question", "questionid", "key", "index", "id",
     ),
     "worker": (
-        "worker", "annotator", "workerid", "annotatorid", "rater", "raterid", "labeler", "labeller", "labelerid", "coder",
-        "user", "userid", "username", "performer", "completedby", "annotatedby", "sessionid", "session", "expert",
+        "worker", "annotator", "workerid", "annotatorid", "rater", "raterid", "labeler", "labeller",
+        "labelerid", "coder", "user", "userid", "username", "performer", "completedby", "annotatedby",
+        "sessionid", "session", "expert",
     ),
-    "label": ("label", "class", "category", "annotation", "answer", "choice", "response", "rating", "labels", "value"),
+    "label": (
+        "label", "class", "category", "annotation", "answer", "choice", "response", "rating", "labels",
+        "value",
+    ),
     "truth": ("truth", "gold", "true", "truelabel", "goldlabel", "groundtruth", "correct", "target", "y"),
     "text": (
-        "text", "sentence", "content", "body", "document", "question", "comment", "review", "tweet", "message",
-        "utterance", "title",
+        "text", "sentence", "content", "body", "document", "question", "comment", "review", "tweet",
+        "message", "utterance", "title",
     ),
 }  # fmt: skip
 #: A true label may also stand in a column that is called like a label.
 ALIASES["truth"] += ALIASES["label"]
 #: How the option is called that names the column of a role.
-OPTIONS = {"task": "--task", "worker": "--worker", "label": "--label", "truth": "--label", "text": "--text-column"}
+OPTIONS = {
+    "task": "--task",
+    "worker": "--worker",
+    "label": "--label",
+    "truth": "--label",
+    "text": "--text-column",
+}
 
 
 def find_column(columns: Sequence[Any], role: str, given: str | None, name: str) -> str:
@@ -48,9 +58,14 @@ def find_column(columns: Sequence[Any], role: str, given: str | None, name: str)
         wanted = [given] if given is not None else list(ALIASES[role])
         near = _nearest(wanted, columns)
         hint = f" Did you mean {near!r}?" if near is not None else ""
-        looked = f"column {given!r}" if given is not None else f"column for the {role}, such as {ALIASES[role][0]!r}"
+        looked = (
+            f"column {given!r}"
+            if given is not None
+            else f"column for the {role}, such as {ALIASES[role][0]!r}"
+        )
         raise ValueError(
-            f"{name!r} has no {looked}. It has {shown(columns)}.{hint} Name the column with {OPTIONS[role]} NAME."
+            f"{name!r} has no {looked}. It has {shown(columns)}.{hint} Name the column with "
+            f"{OPTIONS[role]} NAME."
         )
     if (times := list(columns).count(found)) > 1:
         raise ValueError(f"{name!r} has {times} columns {found!r}; keep one of them.")

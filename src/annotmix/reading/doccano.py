@@ -29,10 +29,15 @@ def read_doccano(files: Mapping[str, list[Record]], columns: Columns) -> Rows:
     files : mapping of annotator to records
     columns : Columns
     """
-    notes = [f"doccano's export, a file an annotator: {', '.join(list(files)[:5])}{', …' if len(files) > 5 else ''}."]
+    notes = [
+        "doccano's export, a file an annotator: "
+        f"{', '.join(list(files)[:5])}{', …' if len(files) > 5 else ''}."
+    ]
     by_text = columns.task is None and _ids_differ(files)
     if by_text:
-        notes.append("The same id has different texts in different files; items are told apart by their text.")
+        notes.append(
+            "The same id has different texts in different files; items are told apart by their text."
+        )
     found, left_out, numbers = Collector(), Counter[str](), dict[str, str]()
     for annotator, records in files.items():
         for number, record in enumerate(records):
@@ -40,7 +45,10 @@ def read_doccano(files: Mapping[str, list[Record]], columns: Columns) -> Rows:
             text = _text(record)
             if by_text or (columns.task is None and record.get("id") in (None, "")):
                 if text is None:
-                    raise ValueError(f"{where} has neither an 'id' nor a text to identify its item. Name a field with --task NAME.")
+                    raise ValueError(
+                        f"{where} has neither an 'id' nor a text to identify its item. Name a field "
+                        "with --task NAME."
+                    )
                 item = numbers.setdefault(text, f"text-{len(numbers) + 1}")
             else:
                 item = identifier(record, (columns.task or "id",), where)
@@ -63,7 +71,8 @@ def _classes(record: Record, given: str | None, where: str) -> list[Any]:
     for entry in value:
         if isinstance(entry, list | dict):
             raise ValueError(
-                f"{where}: {key} holds {entry!r:.60}, a marked span; only classes of whole texts are labels here."
+                f"{where}: {key} holds {entry!r:.60}, a marked span; only classes of whole texts "
+                "are labels here."
             )
     return list(value)
 

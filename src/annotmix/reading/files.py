@@ -17,7 +17,12 @@ import pandas as pd
 #: Names of columns are shown in messages, and keys of records become columns: there is a limit to both.
 MOST_COLUMNS = 100_000
 _SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "bar"}
-_BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe\x00\x00": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+_BOMS = {
+    b"\xef\xbb\xbf": "utf-8-sig",
+    b"\xff\xfe\x00\x00": "utf-32",
+    b"\xff\xfe": "utf-16",
+    b"\xfe\xff": "utf-16",
+}
 
 
 @dataclass(frozen=True)
@@ -73,9 +78,13 @@ def decode(data: bytes, name: str) -> tuple[str, list[str]]:
     for mark, encoding in _BOMS.items():
         if data.startswith(mark):
             try:
-                return data.decode(encoding), [] if encoding == "utf-8-sig" else [f"{name} was read as {encoding}."]
+                return data.decode(encoding), [] if encoding == "utf-8-sig" else [
+                    f"{name} was read as {encoding}."
+                ]
             except UnicodeDecodeError as error:
-                raise ValueError(f"{name!r} begins like {encoding}, but is damaged: {error.reason} at byte {error.start}.") from None
+                raise ValueError(
+                    f"{name!r} begins like {encoding}, but is damaged: {error.reason} at byte {error.start}."
+                ) from None
     if b"\0" in data[:4096]:
         for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
             if data[first:4096:2].count(0) > 0.6 * len(data[first:4096:2]):
@@ -84,7 +93,9 @@ def decode(data: bytes, name: str) -> tuple[str, list[str]]:
                 except UnicodeDecodeError:
                     break
     if b"\0" in data:
-        raise ValueError(f"{name!r} is not a text file: byte {data.index(0)} is zero. Export it as CSV, JSON or Parquet.")
+        raise ValueError(
+            f"{name!r} is not a text file: byte {data.index(0)} is zero. Export it as CSV, JSON or Parquet."
+        )
     try:
         return data.decode("utf-8"), []
     except UnicodeDecodeError:
@@ -97,7 +108,7 @@ def _line_by_line(data: bytes, name: str) -> tuple[str, list[str]]:
         try:
             lines.append(line.decode("utf-8"))
             proper += not line.isascii()
-        except UnicodeDecodeError:
+        except UnicodeDecodeError:  # noqa: PERF203
             wrong.append(number)
             try:
                 lines.append(line.decode("cp1252"))
@@ -134,7 +145,9 @@ def parse_records(text: str, name: str) -> list[dict[str, Any]]:
             found = [_loads(line, f"{name}, line {number}") for number, line in lines]
     for number, record in enumerate(found):
         if not isinstance(record, dict):
-            raise ValueError(f"{name}: entry {number} is {record!r:.40}, expected an object with named fields.")
+            raise ValueError(
+                f"{name}: entry {number} is {record!r:.40}, expected an object with named fields."
+            )
     if not found:
         raise ValueError(f"{name}: the list is empty.")
     return list(found)
@@ -159,7 +172,9 @@ def read_parquet(data: bytes, name: str) -> pd.DataFrame:
     try:
         table = pd.read_parquet(io.BytesIO(data))
     except ImportError:
-        raise ValueError(f'{name!r} is a Parquet file. Install what reads it: pip install "annotmix[parquet]"') from None
+        raise ValueError(
+            f'{name!r} is a Parquet file. Install what reads it: pip install "annotmix[parquet]"'
+        ) from None
     except Exception as error:  # the readers raise many kinds
         raise ValueError(f"{name!r} is not a whole Parquet file: {str(error).splitlines()[0]:.200}") from None
     if any(index is not None for index in table.index.names):
@@ -182,7 +197,8 @@ def parse_delimited(text: str, name: str) -> pd.DataFrame:
             )
     except pd.errors.ParserWarning:
         raise ValueError(
-            f"{name!r} has rows with more fields than its first line names ({header.count(separator) + 1}, separated by a "
+            f"{name!r} has rows with more fields than its first line names "
+            f"({header.count(separator) + 1}, separated by a "
             f"{_SEPARATORS[separator]}). Quote fields that contain one."
         ) from None
     except (ValueError, pd.errors.ParserError, OverflowError) as error:
@@ -199,7 +215,9 @@ def records_table(records: list[dict[str, Any]], name: str) -> pd.DataFrame:
     """Records as a table of objects; a field that a record lacks is None."""
     keys = list(dict.fromkeys(key for record in records for key in record))
     if len(keys) * len(records) > 200 * max(MOST_COLUMNS, len(records)):
-        raise ValueError(f"{name!r} has records of {len(keys)} different fields; expected the same few in each.")
+        raise ValueError(
+            f"{name!r} has records of {len(keys)} different fields; expected the same few in each."
+        )
     columns = {}
     for key in keys:
         column = np.empty(len(records), dtype=object)

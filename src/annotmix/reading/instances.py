@@ -23,9 +23,23 @@ from annotmix.reading.values import as_texts
 
 #: Columns of these names are what is to be learnt, or who said it, and no features.
 _NO_FEATURES = frozenset(
-    "label labels class truth gold target truelabel goldlabel groundtruth worker workerid annotator annotatorid".split()
+    [
+        "label",
+        "labels",
+        "class",
+        "truth",
+        "gold",
+        "target",
+        "truelabel",
+        "goldlabel",
+        "groundtruth",
+        "worker",
+        "workerid",
+        "annotator",
+        "annotatorid",
+    ]
 )
-_IMAGES = frozenset(".jpg .jpeg .png .gif .bmp .webp .tif .tiff".split())
+_IMAGES = frozenset([".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +75,7 @@ def read_features(
     include: Iterable[str] = (),
     exclude: Iterable[str] = (),
 ) -> Instances:
-    """A table of features (CSV, TSV, Parquet, JSON Lines) with a column of ids, or an NPY array and a file of ids.
+    """Features in a table (CSV, TSV, Parquet, JSON Lines) with a column of ids, or in an NPY array.
 
     Parameters
     ----------
@@ -76,13 +90,21 @@ def read_features(
     if path.suffix.lower() == ".npy" or files.read_bytes(path)[:6] == b"\x93NUMPY":
         return _array(path, ids)
     if ids is not None:
-        raise ValueError(f"--ids is for arrays (NPY); {path.name!r} is a table, name its column of ids with --task NAME.")
+        raise ValueError(
+            f"--ids is for arrays (NPY); {path.name!r} is a table, name its column of ids with --task NAME."
+        )
     table, notes = files.read_table(path)
     column = find_column(table.columns, "task", task, path.name)
     names, changed = as_texts(table[column], "item's id", ("nan",))
     kept, more = _kept(table, column, set(include), set(exclude), path.name)
     rows, repeats = _first_of_each(names, path.name)
-    notes = [*notes, f"{path.name}: features of items named by the column {column!r}.", *changed, *more, *repeats]
+    notes = [
+        *notes,
+        f"{path.name}: features of items named by the column {column!r}.",
+        *changed,
+        *more,
+        *repeats,
+    ]
     source = Source("features", path.name, files.fingerprint(path), len(table))
     features = table[kept].iloc[rows].reset_index(drop=True)
     return Instances("features", [str(names[n]) for n in rows], features, notes, [source], column)
@@ -93,7 +115,9 @@ def read_texts(path: Path, column: str | None = None, task: str | None = None) -
     table, notes = files.read_table(path)
     key = find_column(table.columns, "task", task, path.name)
     others = [name for name in table.columns if name != key]
-    text = find_column(others, "text", column or guess_column(others, "text") or _longest(table[others]), path.name)
+    text = find_column(
+        others, "text", column or guess_column(others, "text") or _longest(table[others]), path.name
+    )
     names, changed = as_texts(table[key], "item's id", ("nan",))
     rows, repeats = _first_of_each(names, path.name)
     texts = [_text(value) for value in table[text].iloc[rows]]
@@ -177,7 +201,8 @@ def _array(path: Path, ids: Path | None) -> Instances:
     array = _load_npy(path)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise ValueError(
-            f"{path.name!r} holds {array.dtype} of shape {array.shape}, expected numbers with a row an item and a column a feature."
+            f"{path.name!r} holds {array.dtype} of shape {array.shape}, expected numbers with a row "
+            "an item and a column a feature."
         )
     notes, sources = [], [Source("features", path.name, files.fingerprint(path), len(array))]
     if ids is None:
@@ -187,7 +212,9 @@ def _array(path: Path, ids: Path | None) -> Instances:
         names, notes = _read_ids(ids)
         sources.append(Source("ids", ids.name, files.fingerprint(ids), len(names)))
         if len(names) != len(array):
-            raise ValueError(f"{ids.name!r} names {len(names)} items, but {path.name!r} has {len(array)} rows.")
+            raise ValueError(
+                f"{ids.name!r} names {len(names)} items, but {path.name!r} has {len(array)} rows."
+            )
         if len(set(names)) < len(names):
             repeated = pd.Series(names)[pd.Series(names).duplicated()].unique()
             raise ValueError(f"{ids.name!r}: every row needs an id of its own; repeated: {some(repeated)}.")
@@ -202,7 +229,9 @@ def _read_ids(path: Path) -> tuple[list[str], list[str]]:
     if data[:6] == b"\x93NUMPY":
         values: Any = _load_npy(path)
         if values.ndim != 1 or values.dtype.kind not in "biufU":
-            raise ValueError(f"{path.name!r} holds {values.dtype} of shape {values.shape}, expected a vector of ids.")
+            raise ValueError(
+                f"{path.name!r} holds {values.dtype} of shape {values.shape}, expected a vector of ids."
+            )
         values = values.tolist()
     else:
         text, notes = ("", []) if files.is_parquet(data) else files.decode(data, path.name)
@@ -240,7 +269,9 @@ def _kept(
     kept = [column for column in columns if column not in {key, *told, *exclude}]
     if not kept:
         raise ValueError(f"{name!r} has no features beside the column {key!r}; it has {shown(columns)}.")
-    said = [f"Left out as no features, by their names: {', '.join(map(repr, told))} (--include NAME keeps one)."]
+    said = [
+        f"Left out as no features, by their names: {', '.join(map(repr, told))} (--include NAME keeps one)."
+    ]
     return kept, said if told else []
 
 
@@ -262,7 +293,9 @@ def _first_of_each(names: Any, name: str) -> tuple[list[int], list[str]]:
 def _longest(table: pd.DataFrame) -> str | None:
     """The column with the longest texts on average, None where there are no texts."""
     means = {
-        column: float(np.mean([len(cell) if isinstance(cell, str) else 0 for cell in table[column].head(200)]))
+        column: float(
+            np.mean([len(cell) if isinstance(cell, str) else 0 for cell in table[column].head(200)])
+        )
         for column in table.columns
     }
     best = max(means, key=lambda column: means[column], default=None)

@@ -13,7 +13,7 @@ from typing import Any
 
 from annotmix.reading.columns import shown
 from annotmix.reading.forms import Columns, Rows
-from annotmix.reading.records import Collector, as_list, counted, first_text, identifier
+from annotmix.reading.records import Collector, as_list, as_record, counted, first_text, identifier
 
 Record = dict[str, Any]
 
@@ -28,14 +28,16 @@ def read_label_studio(records: list[Record], columns: Columns, name: str) -> Row
     question = _question(records, columns.label, name)
     found, left_out = Collector(), Counter[str]()
     for number, task in enumerate(records):
-        data = task.get("data") if isinstance(task.get("data"), dict) else {}
+        data = as_record(task.get("data"))
         item = _item(task, data, columns.task, f"{name}, task {number}")
         found.text(item, first_text(data))
         for annotation in _annotations(task):
             if annotation.get("was_cancelled"):
                 left_out["cancelled annotations"] += 1
                 continue
-            chosen = [choice for asked, choices in _answers(annotation) if asked == question for choice in choices]
+            chosen = [
+                choice for asked, choices in _answers(annotation) if asked == question for choice in choices
+            ]
             if len(chosen) == 1:
                 found.add(item, _annotator(annotation), chosen[0])
             elif chosen:
@@ -49,7 +51,10 @@ def read_label_studio(records: list[Record], columns: Columns, name: str) -> Row
 def _question(records: list[Record], given: str | None, name: str) -> str:
     """The one question that is answered by choices, or the one that was named."""
     asked = Counter(
-        question for task in records for annotation in _annotations(task) for question, _ in _answers(annotation)
+        question
+        for task in records
+        for annotation in _annotations(task)
+        for question, _ in _answers(annotation)
     )
     if given is None and len(asked) == 1:
         return next(iter(asked))
@@ -57,15 +62,23 @@ def _question(records: list[Record], given: str | None, name: str) -> str:
         return str(given)
     if not asked:
         raise ValueError(
-            f"{name!r} looks like Label Studio's export, but holds no choices (annotations[].result[].value.choices). "
+            f"{name!r} looks like Label Studio's export, but holds no choices "
+            "(annotations[].result[].value.choices). "
             "Only answers to a choice are labels of a whole item."
         )
     what = "several questions with choices" if given is None else f"no question {given!r}"
-    raise ValueError(f"{name!r} has {what}: {shown(list(asked)).removeprefix('the columns ')}. Choose one with --label NAME.")
+    raise ValueError(
+        f"{name!r} has {what}: {shown(list(asked)).removeprefix('the columns ')}. Choose one with "
+        "--label NAME."
+    )
 
 
 def _annotations(task: Record) -> list[Record]:
-    return [entry for entry in as_list(task.get("annotations", task.get("completions"))) if isinstance(entry, dict)]
+    return [
+        entry
+        for entry in as_list(task.get("annotations", task.get("completions")))
+        if isinstance(entry, dict)
+    ]
 
 
 def _answers(annotation: Record) -> Iterator[tuple[str, list[Any]]]:
@@ -73,7 +86,10 @@ def _answers(annotation: Record) -> Iterator[tuple[str, list[Any]]]:
         value = answer.get("value") if isinstance(answer, dict) else None
         if isinstance(value, dict) and "choices" in value:
             choices = value["choices"]
-            yield str(answer.get("from_name", "choice"))[:200], choices if isinstance(choices, list) else [choices]
+            yield (
+                str(answer.get("from_name", "choice"))[:200],
+                choices if isinstance(choices, list) else [choices],
+            )
 
 
 def _annotator(annotation: Record) -> Any:

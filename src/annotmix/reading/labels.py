@@ -52,7 +52,9 @@ def read_labels(
         form=rows.form,
         notes=notes + changed,
         texts={item: text for item, text in rows.texts.items() if item in known},
-        sources=[Source("labels", file.path.name, files.fingerprint(file.path), file.rows) for file in opened],
+        sources=[
+            Source("labels", file.path.name, files.fingerprint(file.path), file.rows) for file in opened
+        ],
     )
 
 
@@ -72,7 +74,8 @@ def read_truth(path: Path, columns: Columns, role: str = "truth") -> tuple[dict[
     for n in whole:
         if truth.setdefault(tasks[n], labels[n]) != labels[n]:
             raise ValueError(
-                f"{path.name!r}, row {n}: item {tasks[n]!r} has two true labels, {truth[tasks[n]]!r} and {labels[n]!r}."
+                f"{path.name!r}, row {n}: item {tasks[n]!r} has two true labels, "
+                f"{truth[tasks[n]]!r} and {labels[n]!r}."
             )
     notes = [*notes, f"{path.name}: true labels in the column {label!r}, items in {task!r}.", *changed, *more]
     return truth, notes, Source(role, path.name, files.fingerprint(path), len(table))
@@ -113,7 +116,9 @@ def _files(paths: list[Path]) -> list[Path]:
     listed: list[Path] = []
     for path in paths:
         if path.is_dir():
-            inside = sorted(file for file in path.iterdir() if file.suffix.lower() in _ENDINGS and file.is_file())
+            inside = sorted(
+                file for file in path.iterdir() if file.suffix.lower() in _ENDINGS and file.is_file()
+            )
             if not inside:
                 raise ValueError(f"The folder {str(path)!r} holds no {' or '.join(_ENDINGS)} file.")
             listed += inside
@@ -128,8 +133,14 @@ def _detect(file: _Opened, columns: Columns) -> str:
     if file.records is not None:
         # the first few, as a single odd record should not decide
         head = file.records[:20]
-        for form, looks in (("prodigy", is_prodigy), ("label-studio", is_label_studio), ("doccano", is_doccano)):
-            if sum(map(looks, head)) * 2 > len(head) and not (form == "doccano" and columns.worker is not None):
+        for form, looks in (
+            ("prodigy", is_prodigy),
+            ("label-studio", is_label_studio),
+            ("doccano", is_doccano),
+        ):
+            if sum(map(looks, head)) * 2 > len(head) and not (
+                form == "doccano" and columns.worker is not None
+            ):
                 return form
         return "long"
     return "wide" if looks_wide(file.table, columns, file.path.name) else "long"
@@ -139,7 +150,9 @@ def _read(opened: list[_Opened], form: str, columns: Columns) -> Rows:
     if form == "doccano":
         names = [file.path.stem for file in opened]
         if len(set(names)) < len(names):
-            raise ValueError(f"Two files are called alike, {shown(names)}; the annotator is named after the file.")
+            raise ValueError(
+                f"Two files are called alike, {shown(names)}; the annotator is named after the file."
+            )
         return read_doccano({file.path.stem: file.as_records(form) for file in opened}, columns)
     parts = []
     for file in opened:
@@ -150,6 +163,8 @@ def _read(opened: list[_Opened], form: str, columns: Columns) -> Rows:
             parts.append(read_prodigy(file.as_records(form), columns, name))
         else:
             parts.append((read_long if form == "long" else read_wide)(file.as_table(), columns, name))
-    joined = (np.concatenate([getattr(part, role) for part in parts]) for role in ("task", "worker", "label"))
+    task, worker, label = (
+        np.concatenate([getattr(part, role) for part in parts]) for role in ("task", "worker", "label")
+    )
     texts = {item: text for part in reversed(parts) for item, text in part.texts.items()}
-    return Rows(*joined, form, [note for part in parts for note in part.notes], texts)
+    return Rows(task, worker, label, form, [note for part in parts for note in part.notes], texts)

@@ -39,7 +39,8 @@ class Collector:
             values, changed = as_texts([row[number] for row in self._rows], what, ("nan",))
             columns.append(values if len(values) else np.empty(0, dtype=object))
             notes = notes + changed
-        return Rows(*columns, form, notes, self._texts)
+        task, worker, label = columns
+        return Rows(task, worker, label, form, notes, self._texts)
 
 
 def identifier(record: Mapping[str, Any], keys: Sequence[str], where: str) -> str:
@@ -60,6 +61,11 @@ def first_text(record: Mapping[str, Any]) -> str | None:
     fields = {str(key).lower(): value for key, value in record.items()}
     found = next((fields[alias] for alias in ALIASES["text"] if isinstance(fields.get(alias), str)), None)
     return None if found is None else found.encode("utf-8", "replace").decode("utf-8")
+
+
+def as_record(value: Any) -> dict[str, Any]:
+    """A record as it is, anything else as an empty one."""
+    return value if isinstance(value, dict) else {}
 
 
 def as_list(value: Any) -> list[Any]:

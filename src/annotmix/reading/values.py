@@ -91,7 +91,8 @@ def make_annotations(task: Texts, worker: Texts, label: Texts) -> tuple[Annotati
     if repeated:
         first = table[table.duplicated(["task", "worker"])].iloc[0]
         notes.append(
-            f"{repeated} labels repeat an earlier one of the same annotator for the same item; the last counts "
+            f"{repeated} labels repeat an earlier one of the same annotator for the same item; the "
+            "last counts "
             f"(the first: {first['worker']!r:.60} on {first['task']!r:.60})."
         )
     annotations = Annotations.from_long(
@@ -113,7 +114,8 @@ def _clean(value: str, what: str, row: int) -> str:
     text = value.strip()
     if len(text) > LONGEST:
         raise ValueError(
-            f"The {what} in row {row} has {len(text)} characters ({text[:30]!r}…), at most {LONGEST} are read. "
+            f"The {what} in row {row} has {len(text)} characters ({text[:30]!r}…), at most "
+            f"{LONGEST} are read. "
             "Is it a text in the wrong column?"
         )
     # half of a surrogate pair, from JSON, could not be written to any file

@@ -18,11 +18,18 @@ def aggregate_file(
     """Labels of every item by `method`: `task`, `label`, `n_labels`."""
     labelled = read_labels(paths, form, columns)
     a = labelled.annotations
-    say(f"{len(a)} labels by {a.n_annotators} annotators on {a.n_items} items, {a.n_classes} classes ({labelled.form}).")
+    say(
+        f"{len(a)} labels by {a.n_annotators} annotators on {a.n_items} items, {a.n_classes} "
+        f"classes ({labelled.form})."
+    )
     for note in labelled.notes:
         say(f"  - {note}")
     found = aggregate(a, method, random_state=seed)
     counts = pd.Series(a.labels_per_item, index=pd.Index(a.items, dtype=object))
     return pd.DataFrame(
-        {"task": found.index.to_numpy(), "label": found.to_numpy(), "n_labels": counts.loc[found.index].to_numpy()}
+        {
+            "task": found.index.to_numpy(),
+            "label": found.to_numpy(),
+            "n_labels": counts.loc[found.index].to_numpy(),
+        }
     )

@@ -9,7 +9,7 @@ import logging
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -30,10 +30,16 @@ SAMPLE = 256
 class Exported(nn.Module):
     """Features before imputation and standardisation, shape (n, d), to probabilities, shape (n, C)."""
 
+    median: Tensor
+    mean: Tensor
+    scale: Tensor
+
     def __init__(self, classifier: Any, preparation: Preparation):
         super().__init__()
         self.classifier = classifier
-        extra = np.zeros(len(preparation.feature_names) - len(preparation.numeric))  # one-hot columns stay as they are
+        extra = np.zeros(
+            len(preparation.feature_names) - len(preparation.numeric)
+        )  # one-hot columns stay as they are
         values = {"median": extra, "mean": extra, "scale": extra + 1}
         for name, rest in values.items():
             whole = np.concatenate([getattr(preparation, name), rest])
@@ -72,7 +78,9 @@ def export_onnx(run: Path, path: Path) -> dict[str, Any]:
     data = _export(network, torch.from_numpy(raw[:2].repeat(2, axis=0)))
     difference = _largest_difference(runtime, data, raw, model.predict_proba(X))
     if not difference <= TOLERANCE:
-        raise ValueError(f"The exported classifier differs from the original by {difference:g}; nothing was written.")
+        raise ValueError(
+            f"The exported classifier differs from the original by {difference:g}; nothing was written."
+        )
     facts = {
         "annotmix": annotmix.__version__,
         "input": {"name": INPUT, "dtype": "float32", "shape": ["n", len(preparation.feature_names)]},
@@ -113,7 +121,7 @@ def _export(network: nn.Module, sample: Tensor) -> bytes:
                 dynamic_shapes={"features": {0: torch.export.Dim("n", min=1)}},
                 dynamo=True,
             )
-            program.save(buffer)
+            cast(Any, program).save(buffer)
     finally:
         quiet.setLevel(level)
     return buffer.getvalue()
@@ -134,7 +142,7 @@ def _how(about: dict[str, Any], preparation: Preparation) -> str:
         return f"The input are the features of the encoder {encoder}; they are standardised inside."
     inside = "Numbers go in as they are, nan where one is missing: imputing and standardising happen inside."
     if preparation.levels:
-        inside += " A column 'name=category' is 1 where the column has that category, else 0; '(other)' is any category not listed."
+        inside += " A column 'name=category' is 1 where it has that category, else 0; '(other)' is any other."
     return inside
 
 
@@ -142,4 +150,6 @@ def _require(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError:
-        raise ImportError(f'Exporting needs {module}. Install it with: pip install "annotmix[onnx]"') from None
+        raise ImportError(
+            f'Exporting needs {module}. Install it with: pip install "annotmix[onnx]"'
+        ) from None

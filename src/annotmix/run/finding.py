@@ -83,13 +83,14 @@ class _Votes:
 def annotator_table(believed: Beliefs) -> pd.DataFrame:
     """A row an annotator, as `Findings.annotators` says.
 
-    The accuracy is the expected share of right labels among those given. Its interval is Jeffreys' for a
-    share, Beta(r + ½, n − r + ½) with r the expected number of right labels among n: it says how far few labels
-    can be trusted, and takes the model's probabilities as they are.
+    The accuracy is the expected share of right labels among those given, each judged by all evidence but
+    itself. Its interval is Jeffreys' for a share, Beta(r + ½, n − r + ½) with r the expected number of right
+    labels among n: it says how far few labels can be trusted, and takes the model's probabilities as they
+    are.
     """
     a = believed.annotations
     n = a.labels_per_annotator
-    right = np.bincount(a.annotator, weights=believed.right, minlength=a.n_annotators)
+    right = np.bincount(a.annotator, weights=believed.right_by_others, minlength=a.n_annotators)
     with np.errstate(invalid="ignore"):
         accuracy = right / n
     tail = (1 - LEVEL) / 2
@@ -130,7 +131,9 @@ def _frequent_confusion(believed: Beliefs) -> tuple[list[str], Floats]:
     true, given = np.divmod(best, n_classes)
     rows = np.arange(len(counts))
     enough = off[rows, best] >= 0.5
-    names = [f"{classes[c]} → {classes[k]}" if ok else "" for c, k, ok in zip(true, given, enough, strict=True)]
+    names = [
+        f"{classes[c]} → {classes[k]}" if ok else "" for c, k, ok in zip(true, given, enough, strict=True)
+    ]
     return names, np.where(enough, believed.confusion[rows, true, given], np.nan)
 
 
@@ -149,7 +152,8 @@ def remarks(a: Annotations) -> list[str]:
     single = int((a.labels_per_annotator == 1).sum())
     if single:
         notes.append(
-            f"{single} of {a.n_annotators} annotators gave a single label; next to nothing can be known about them."
+            f"{single} of {a.n_annotators} annotators gave a single label; next to nothing can be "
+            "known about them."
         )
     pairs = np.unique(a.annotator * a.n_classes + a.label)
     kinds = np.bincount(pairs // a.n_classes, minlength=a.n_annotators)

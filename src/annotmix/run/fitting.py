@@ -22,7 +22,16 @@ from annotmix.findings import Findings
 from annotmix.multi_annotator import MultiAnnotatorClassifier
 from annotmix.persistence import ModelFileError
 from annotmix.preparation import Preparation, fit_preparation
-from annotmix.reading import Columns, Instances, Labelled, read_features, read_images, read_labels, read_texts, read_truth
+from annotmix.reading import (
+    Columns,
+    Instances,
+    Labelled,
+    read_features,
+    read_images,
+    read_labels,
+    read_texts,
+    read_truth,
+)
 from annotmix.reading.files import Source
 from annotmix.run import defaults, finding, spreadsheet, storage
 from annotmix.run.folder import RunFolder
@@ -85,7 +94,7 @@ def fit(request: Request, say: Say, progress: bool = True) -> Findings:
 def encode(instances: Instances, encoder: dict[str, Any] | None) -> pd.DataFrame:
     """Instances as a table of numbers or categories: as they are, or through the encoder."""
     if encoder is None:
-        return instances.X  # type: ignore[no-any-return]
+        return instances.X
     return as_table(encoder_from_dict(encoder).encode(instances.X))
 
 
@@ -101,9 +110,14 @@ def _columns(request: Request) -> Columns:
 def _instances(request: Request, labelled: Labelled, progress: bool) -> Instances:
     given = [name for name in ("features", "text", "images") if getattr(request, name) is not None]
     if len(given) > 1:
-        raise ValueError(f"Give one of --features, --text and --images, found {' and '.join('--' + name for name in given)}.")
+        raise ValueError(
+            "Give one of --features, --text and --images, found "
+            f"{' and '.join('--' + name for name in given)}."
+        )
     if request.features is not None:
-        return read_features(request.features, request.ids, request.item_column, request.include, request.exclude)
+        return read_features(
+            request.features, request.ids, request.item_column, request.include, request.exclude
+        )
     if request.text is not None:
         return read_texts(request.text, request.text_column, request.item_column)
     if request.images is not None:
@@ -153,7 +167,9 @@ def _train(
     known = [item for item in truth if item in row]
     if truth and not known:
         raise ValueError(f"None of the {len(truth)} items in --valid is among the {len(row)} items.")
-    validation = (prepared.X[[row[item] for item in known]], [truth[item] for item in known]) if known else None
+    validation = (
+        (prepared.X[[row[item] for item in known]], [truth[item] for item in known]) if known else None
+    )
     model = annotmix.make_classifier(
         request.approach,
         **params,
@@ -165,17 +181,21 @@ def _train(
         progress=progress,
     )
     layers = " and ".join(map(str, params["hidden"]))
-    say(f"Training {request.approach} for {request.epochs} epochs (layers of {layers}, dropout {params['dropout']:g}) …")
+    say(
+        f"Training {request.approach} for {request.epochs} epochs (layers of {layers}, dropout "
+        f"{params['dropout']:g}) …"
+    )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*items have no labels.*")  # said already
         try:
             model.fit(prepared.X, matched.annotations, tasks=instances.ids, validation=validation)
         except ModelFileError as error:
             raise ValueError(
-                f"The unfinished run in {str(folder.path)!r} cannot be gone on with: its files or options were others, or "
+                f"The unfinished run in {str(folder.path)!r} cannot be gone on with: its files or "
+                "options were others, or "
                 f"it is damaged. Start again with --overwrite. ({error})"
             ) from None
-    return model
+    return model  # type: ignore[no-any-return]
 
 
 def _find(
@@ -194,7 +214,8 @@ def _find(
     notes = list(notes)
     if not believed.knows_annotators:
         notes.append(
-            f"{request.approach} has no annotator model: labels are the classifier's alone, and annotators are judged by it."
+            f"{request.approach} has no annotator model: labels are the classifier's alone, and "
+            "annotators are judged by it."
         )
     if matched.lost:
         notes.append(f"{len(matched.lost)} labelled items had no {instances.kind} and were left out.")
@@ -236,8 +257,10 @@ def _settings(request: Request, model: MultiAnnotatorClassifier, prepared: _Prep
         "approach": request.approach,
         "seed": request.seed,
         "parameters": {name: params[name] for name in own},
-        "encoder": None if prepared.encoder is None else f"{prepared.encoder['kind']}:{prepared.encoder['params']['model']}",
-        "interval": "95 %, Jeffreys: Beta(r + 1/2, n - r + 1/2), r the expected number of right labels among n",
+        "encoder": None
+        if prepared.encoder is None
+        else f"{prepared.encoder['kind']}:{prepared.encoder['params']['model']}",
+        "interval": "95 %, Jeffreys: Beta(r + 1/2, n - r + 1/2), r of n labels expected to be right",
         "versions": _versions(),
         "command": request.command(),
     }
@@ -248,7 +271,7 @@ def _versions() -> dict[str, str]:
     for package in ("torch", "numpy", "pandas", "scipy", "scikit-learn", "transformers"):
         try:
             found[package] = version(package)
-        except PackageNotFoundError:
+        except PackageNotFoundError:  # noqa: PERF203
             continue
     return found
 
@@ -282,7 +305,7 @@ def _write(
             "inputs": found.inputs,
             "understood": figures,
             "notes": found.notes,
-            "csv": "Texts that begin with = + - @, tab or CR have an apostrophe in front, so that no spreadsheet runs them.",
+            "csv": "Texts that begin with = + - @, tab or CR got an apostrophe: no spreadsheet runs them.",
         }
         text = json.dumps(storage.plain(run), indent=1, ensure_ascii=False, allow_nan=False)
         spreadsheet.write_text(stage / "run.json", text)

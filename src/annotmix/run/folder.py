@@ -1,11 +1,11 @@
 """The folder of a run: what is in it, who may write there, and how nothing half-written is ever left.
 
-    RUN/
-      labels.csv  annotators.csv  suspicious_labels.csv  report.html
-      model/            the classifier, as `annotmix.load` reads it, and preparation.json
-      findings/         everything the report is made of, and the prepared features
-      run.json          settings, versions, checksums of inputs; written last, so it marks a whole run
-      checkpoint/       only while a run is unfinished
+RUN/
+  labels.csv  annotators.csv  suspicious_labels.csv  report.html
+  model/            the classifier, as `annotmix.load` reads it, and preparation.json
+  findings/         everything the report is made of, and the prepared features
+  run.json          settings, versions, checksums of inputs; written last, so it marks a whole run
+  checkpoint/       only while a run is unfinished
 """
 
 from __future__ import annotations
@@ -47,22 +47,26 @@ class RunFolder:
         return (self.path / "run.json").is_file()
 
     def claim(self, resume: bool = False, overwrite: bool = False) -> None:
-        """Make the folder ready for a run, or refuse: what is there is not touched unless the user says so."""
+        """Make the folder ready for a run, or refuse: what is there is not touched unless the "
+        "user says so."""
         path = self.path
         if path.exists() and not path.is_dir():
             raise ValueError(f"--out {str(path)!r} is a file, expected a folder.")
         unfinished = self.checkpoint.is_dir()
         if self.complete and not overwrite:
             raise ValueError(
-                f"{str(path)!r} already holds a run. Choose another folder with --out, or replace it with --overwrite."
+                f"{str(path)!r} already holds a run. Choose another folder with --out, or replace "
+                "it with --overwrite."
             )
         if unfinished and not self.complete and not (resume or overwrite):
             raise ValueError(
-                f"{str(path)!r} holds an unfinished run. Go on with --resume, or start again with --overwrite."
+                f"{str(path)!r} holds an unfinished run. Go on with --resume, or start again with "
+                "--overwrite."
             )
         if path.is_dir() and not self.complete and not unfinished and (others := self._others()):
             raise ValueError(
-                f"{str(path)!r} holds other files ({', '.join(others[:3])}{', …' if len(others) > 3 else ''}) and no run; "
+                f"{str(path)!r} holds other files "
+                f"({', '.join(others[:3])}{', …' if len(others) > 3 else ''}) and no run; "
                 "choose a new folder with --out, so that nothing of yours is overwritten."
             )
         path.mkdir(parents=True, exist_ok=True)
@@ -102,8 +106,15 @@ class RunFolder:
     def require(self) -> RunFolder:
         """Refuse a folder that holds no whole run."""
         if not self.complete:
-            why = "an unfinished run (go on with annotmix fit … --resume)" if self.checkpoint.is_dir() else "no run"
-            raise ValueError(f"{str(self.path)!r} holds {why if self.path.is_dir() else 'no run: there is no such folder'}.")
+            why = (
+                "an unfinished run (go on with annotmix fit … --resume)"
+                if self.checkpoint.is_dir()
+                else "no run"
+            )
+            raise ValueError(
+                f"{str(self.path)!r} holds "
+                f"{why if self.path.is_dir() else 'no run: there is no such folder'}."
+            )
         return self
 
     def facts(self) -> dict[str, Any]:

@@ -41,9 +41,11 @@ def match(labelled: Labelled, instances: Instances) -> Matched:
     lost = [str(name) for name in found.items[row < 0]]
     if len(lost) == found.n_items:
         raise ValueError(
-            f"None of the {found.n_items} labelled items is among the {len(instances.ids)} {_what(instances)}. The labels are "
+            f"None of the {found.n_items} labelled items is among the {len(instances.ids)} "
+            f"{_what(instances)}. The labels are "
             f"about {some(list(found.items))}; the {_what(instances)} are of {some(instances.ids)}. "
-            "Name the columns that hold the same ids: --task NAME for the labels, --item-column NAME for the other file."
+            "Name the columns that hold the same ids: --task NAME for the labels, --item-column "
+            "NAME for the other file."
         )
     kept = row[found.item] >= 0
     present, annotator = np.unique(found.annotator[kept], return_inverse=True)
@@ -53,7 +55,9 @@ def match(labelled: Labelled, instances: Instances) -> Matched:
         row[found.item[kept]], annotator, found.label[kept], names, found.annotators[present], found.classes
     )
     if annotations.n_classes < 2:
-        raise ValueError(f"All labels are {some(annotations.classes)}; a classifier needs at least two classes.")
+        raise ValueError(
+            f"All labels are {some(annotations.classes)}; a classifier needs at least two classes."
+        )
     return Matched(annotations, found.n_items, lost)
 
 
@@ -64,7 +68,7 @@ def understood(labelled: Labelled, matched: Matched, instances: Instances) -> di
     return {
         "format": labelled.form,
         "labels": len(a),
-        "items": int(len(per_item)),
+        "items": len(per_item),
         "annotators": a.n_annotators,
         "classes": [str(name) for name in a.classes],
         "labels per item": [float(per_item.mean()), int(per_item.min()), int(per_item.max())],
@@ -72,7 +76,7 @@ def understood(labelled: Labelled, matched: Matched, instances: Instances) -> di
         "matched": matched.n_labelled - len(matched.lost),
         "not matched": matched.lost[:5],
         "n not matched": len(matched.lost),
-        "without labels": a.n_items - int(len(per_item)),
+        "without labels": a.n_items - len(per_item),
         "instances": instances.kind,
     }
 
@@ -81,19 +85,29 @@ def show(figures: dict[str, Any], notes: list[str], say: Say) -> None:
     """Say what was understood."""
     mean, least, most = figures["labels per item"]
     what = {"features": "features", "text": "a text", "images": "an image"}[figures["instances"]]
+    names = figures["classes"]
     say("What was understood")
     say(f"  labels      {figures['labels']} by {figures['annotators']} annotators ({figures['format']})")
     say(f"  items       {figures['items']}, with {mean:.1f} labels on average ({least} to {most})")
-    say(f"  classes     {len(figures['classes'])}: {', '.join(name[:40] for name in figures['classes'][:10])}{', …' if len(figures['classes']) > 10 else ''}")
+    say(
+        f"  classes     {len(names)}: {', '.join(name[:40] for name in names[:10])}"
+        f"{', …' if len(names) > 10 else ''}"
+    )
     if figures["agreement"] == figures["agreement"]:
         say(f"  agreement   {figures['agreement']:.0%}: the chance that two labels of one item are the same")
     total = figures["matched"] + figures["n not matched"]
     say(f"  matched     {figures['matched']} of {total} labelled items have {what}")
     if figures["n not matched"]:
         more = ", …" if figures["n not matched"] > 5 else ""
-        say(f"              without: {', '.join(repr(name[:60]) for name in figures['not matched'])}{more}; their labels are left out")
+        say(
+            f"              without: {', '.join(repr(name[:60]) for name in figures['not matched'])}{more}; "
+            "their labels are left out"
+        )
     if figures["without labels"]:
-        say(f"  unlabelled  {figures['without labels']} further items have {what} and no labels; they are predicted too")
+        say(
+            f"  unlabelled  {figures['without labels']} further items have {what} and no labels; "
+            "they are predicted too"
+        )
     for note in notes:
         say(f"  - {note}")
 

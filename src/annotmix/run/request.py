@@ -38,11 +38,13 @@ class Request:
     overwrite: bool = False
 
     def settings(self) -> dict[str, Any]:
-        """The options that differ from their defaults, as JSON; not those about what is in the folder already."""
+        """The options that differ from their defaults, as JSON; not those about what is in the "
+        "folder already."""
         own = {
             option.name: getattr(self, option.name)
             for option in fields(self)
-            if option.name not in ("labels", "resume", "overwrite") and getattr(self, option.name) != option.default
+            if option.name not in ("labels", "resume", "overwrite")
+            and getattr(self, option.name) != option.default
         }
         as_text = {name: str(value) if isinstance(value, Path) else value for name, value in own.items()}
         return {"labels": [str(path) for path in self.labels], **as_text}
@@ -53,5 +55,9 @@ class Request:
         for name, value in self.settings().items():
             if name != "labels":
                 option = "--" + name.replace("_", "-")
-                words += [word for one in (value if isinstance(value, tuple) else [value]) for word in (option, str(one))]
+                words += [
+                    word
+                    for one in (value if isinstance(value, tuple) else [value])
+                    for word in (option, str(one))
+                ]
         return shlex.join([*words, *more])

@@ -32,8 +32,8 @@ def score(
     Returns
     -------
     scores : dict
-        "n" items with a true label; "clf-acc", "consensus-acc" and "majority-acc" (the mean over ties; only items
-        with labels) on them; "label-auroc": how well the probability of a label tells right from wrong;
+        "n" items with a true label; "clf-acc", "consensus-acc" and "majority-acc" (the mean over ties; only
+        items with labels) on them; "label-auroc": how well the probability of a label tells right from wrong;
         "annotator-rank": Spearman's correlation of estimated and real accuracy over "annotators" with five
         such labels or more; "ece": expected calibration error of the consensus.
     calibration : DataFrame
@@ -50,9 +50,13 @@ def score(
     notes = []
     if len(known) < len(truth):
         lost = [task for task in truth if task not in items.index]
-        notes.append(f"{len(lost)} of {len(truth)} true labels are about items the run does not have: {some(lost)}.")
+        notes.append(
+            f"{len(lost)} of {len(truth)} true labels are about items the run does not have: {some(lost)}."
+        )
     if unknown := sorted(set(truth.values()) - set(found.classes)):
-        notes.append(f"True labels that nobody ever gave, and which count as wrong everywhere: {some(unknown)}.")
+        notes.append(
+            f"True labels that nobody ever gave, and which count as wrong everywhere: {some(unknown)}."
+        )
     true = pd.Series({task: truth[task] for task in known}, dtype=object)
     own = items.loc[known]
     by_classifier = pd.Series(predicted, index=items.index).loc[known]

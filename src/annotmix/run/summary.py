@@ -47,7 +47,8 @@ def lines(found: Findings, out: Path) -> list[str]:
     result = [
         "What was found",
         f"  {wrong} of {labels} labels ({wrong / labels:.0%}) are more likely wrong than right.",
-        f"  {figures['items whose label differs from the majority']} of {figures['labelled items']} items get another "
+        f"  {figures['items whose label differs from the majority']} of {figures['labelled items']} "
+        "items get another "
         "label than most annotators gave.",
         f"  Annotators are right in {worst['accuracy']:.0%} ({_short(worst.name)}) to {best['accuracy']:.0%} "
         f"({_short(best.name)}) of their labels, by estimate.",
@@ -70,7 +71,9 @@ def score_lines(found: Findings) -> list[str]:
         return []
     given = {name: value for name, value in found.scores.items() if name in _NAMES and value == value}
     shown = [
-        f"  {_NAMES[name]:<60} {value:.3f}" if not name.endswith("-acc") else f"  {_NAMES[name]:<60} {value:.1%}"
+        f"  {_NAMES[name]:<60} {value:.3f}"
+        if not name.endswith("-acc")
+        else f"  {_NAMES[name]:<60} {value:.1%}"
         for name, value in given.items()
     ]
     return [f"On {found.scores['n']:.0f} items with a true label", *shown]
