@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 #: Labels by the average annotator that every annotator's confusion matrix begins with, for each class.
 PSEUDO_LABELS = 2.0
 #: β, the weight of the labels beside the classifier; chosen with the true labels of mgc and labelme in view.
-#: For annot-mix, mgc's consensus and ranking of annotators are best at 0.1, labelme's at 0; 1 is worst on both.
+#: annot-mix ranks annotators best at 0.1 on mgc and at 0 on labelme; 1 is worst on both.
 EVIDENCE = 0.1
 
 

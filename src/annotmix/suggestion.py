@@ -28,8 +28,8 @@ Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 #: Pairs (item, annotator) that are looked at; beyond that, the most uncertain items and the best annotators.
-MOST_PAIRS = 1_000_000
-MOST_ANNOTATORS = 1000
+MOST_PAIRS = 500_000
+MOST_ANNOTATORS = 500
 
 
 def suggest(

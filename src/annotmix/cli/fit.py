@@ -111,5 +111,6 @@ def _go_on(request: object) -> str:
 
     assert isinstance(request, Request)
     if any(request.out.glob("checkpoint/*.safetensors")):
-        return f"What was learnt is kept. Go on with:\n  {request.command('--resume')}"
+        flags = ("--overwrite", "--resume") if request.overwrite else ("--resume",)
+        return f"What was learnt is kept. Go on with:\n  {request.command(*flags)}"
     return "Training had not begun, and nothing is left of the run."

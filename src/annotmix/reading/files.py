@@ -206,7 +206,7 @@ def parse_delimited(text: str, name: str) -> pd.DataFrame:
     if table.shape[1] > MOST_COLUMNS:
         raise ValueError(f"{name!r} has {table.shape[1]} columns; at most {MOST_COLUMNS} are read.")
     if not len(table):
-        raise ValueError(f"{name!r} has no rows below its first line, {header:.80!r}.")
+        raise ValueError(f"{name!r} has no rows below its first line, {header[:80]!r}.")
     table.columns = [str(column).strip().lstrip("\ufeff") for column in table.columns]
     return table
 
