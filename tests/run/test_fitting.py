@@ -35,7 +35,8 @@ def test_every_file_is_there(finished):
     out, found, _ = finished
     names = {path.name for path in out.iterdir()}
     assert names == {
-        "model", "findings", "labels.csv", "annotators.csv", "suspicious_labels.csv", "report.html", "run.json",
+        "model", "findings", "labels.csv", "annotators.csv", "suspicious_labels.csv", "report.html",
+        "run.json",
     }  # fmt: skip
     labels = pd.read_csv(out / "labels.csv", dtype={"task": str})
     assert len(labels) == 150

@@ -12,7 +12,6 @@ import pandas as pd
 from annotmix.annotations import Annotations
 from annotmix.beliefs import Beliefs, beliefs
 from annotmix.findings import Findings
-from annotmix.persistence import write_atomically
 from annotmix.reading import Columns, Instances, read_features, read_images, read_texts, read_truth
 from annotmix.run import storage
 from annotmix.run.fitting import encode, with_scores
@@ -132,8 +131,8 @@ def believed(run: Path, found: Findings) -> Beliefs:
 
 
 def write_run_report(found: Findings, path: Path) -> None:
-    """Write a report in one step."""
+    """Write a report; the folder is made."""
     from annotmix.report.run import write_report
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, lambda temporary: write_report(found, Path(temporary)))
+    write_report(found, path)
