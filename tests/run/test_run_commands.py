@@ -200,6 +200,16 @@ def test_predict(problem, finished, tmp_path):
     assert "lacks 1 columns" in error(run("predict", finished[0], tmp_path / "less.csv"))
 
 
+def test_predict_takes_the_columns_that_the_run_took(problem, tmp_path):
+    items = pd.read_csv(problem / "items.csv", dtype={"id": str}).rename(columns={"id": "sku", "x0": "class"})
+    items.to_csv(tmp_path / "items.csv", index=False)
+    shutil.copy(problem / "labels.csv", tmp_path)
+    result = fit(tmp_path, tmp_path / "run", "--item-column", "sku", "--include", "class", epochs=1)
+    assert result.exit_code == 0, result.stderr
+    result = run("predict", tmp_path / "run", tmp_path / "items.csv", "--json")
+    assert len(json.loads(result.stdout)["rows"]) == 150
+
+
 def test_evaluate_keeps_the_scores(problem, copied):
     result = run("evaluate", copied, "--truth", problem / "truth.csv", "--json")
     scores = json.loads(result.stdout)["scores"]

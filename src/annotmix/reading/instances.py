@@ -255,6 +255,11 @@ def _load_npy(path: Path) -> Any:
         raise ValueError(f"{path.name!r} is not a whole NPY file of numbers: {error}") from None
 
 
+def called_like_a_label(column: str) -> bool:
+    """Whether a column is, by its name, what is to be learnt or who said it."""
+    return "".join(filter(str.isalnum, column.lower())) in _NO_FEATURES
+
+
 def _kept(
     table: pd.DataFrame, key: str, include: set[str], exclude: set[str], name: str
 ) -> tuple[list[str], list[str]]:
@@ -264,8 +269,7 @@ def _kept(
         raise ValueError(f"{name!r} has no column {', '.join(map(repr, unknown))}. It has {shown(columns)}.")
     if len(set(columns)) < len(columns):
         raise ValueError(f"{name!r} has several columns of one name; every feature needs a name of its own.")
-    plain = {column: "".join(filter(str.isalnum, column.lower())) for column in columns}
-    told = [column for column in columns if plain[column] in _NO_FEATURES and column not in include]
+    told = [column for column in columns if called_like_a_label(column) and column not in include]
     kept = [column for column in columns if column not in {key, *told, *exclude}]
     if not kept:
         raise ValueError(f"{name!r} has no features beside the column {key!r}; it has {shown(columns)}.")

@@ -12,7 +12,9 @@ import pandas as pd
 from annotmix.annotations import Annotations
 from annotmix.beliefs import Beliefs, beliefs
 from annotmix.findings import Findings
+from annotmix.preparation import Preparation
 from annotmix.reading import Columns, Instances, read_features, read_images, read_texts, read_truth
+from annotmix.reading.instances import called_like_a_label
 from annotmix.run import storage
 from annotmix.run.fitting import encode, with_scores
 from annotmix.run.folder import RunFolder
@@ -48,7 +50,7 @@ def predict(
     """
     folder = RunFolder(run)
     about, preparation = folder.preparation()
-    instances = _read(about, file, ids, item_column, text_column, progress)
+    instances = _read(about, preparation, file, ids, item_column, text_column, progress)
     X = preparation.transform(encode(instances, about["encoder"]), file.name)
     model = folder.model()
     proba = model.predict_proba(X)
@@ -65,6 +67,7 @@ def predict(
 
 def _read(
     about: dict[str, Any],
+    preparation: Preparation,
     file: Path,
     ids: Path | None,
     item_column: str | None,
@@ -73,10 +76,14 @@ def _read(
 ) -> Instances:
     if about["kind"] == "images":
         return read_images(file, (), progress)
+    item_column = item_column or about["id_column"]
     if about["kind"] == "text":
         return read_texts(file, text_column, item_column)
-    # a column of the training table may be called like a label; here all columns are offered
-    return read_features(file, ids, item_column)
+    # what was a feature in spite of its name is one here too
+    include = [
+        column for column in (*preparation.numeric, *preparation.levels) if called_like_a_label(column)
+    ]
+    return read_features(file, ids, item_column, include)
 
 
 def evaluate(run: Path, truth: Path, columns: Columns) -> Findings:
