@@ -35,7 +35,7 @@ def make_export(path: Path) -> dict[str, str]:
         annotations = [
             {
                 "completed_by": {"email": email},
-                "was_cancelled": False,
+                "was_cancelled": bool(rng.random() < 0.2),  # skipped
                 "result": [{"from_name": "mood", "value": {"choices": [said]}}],
             }
             for email, said in given.items()
@@ -55,7 +55,13 @@ def main(folder: Path) -> float:
     tasks = list(labelled.texts)
     texts = [labelled.texts[task] for task in tasks]
     clf = annotmix.AnnotMixClassifier(
-        encoder="text:minilm", hidden=(64,), dropout=0.5, max_epochs=20, random_state=0, progress=False
+        encoder="text:minilm",
+        hidden=(64,),
+        dropout=0.5,
+        max_epochs=50,
+        batch_size=16,
+        random_state=0,
+        progress=False,
     )
     clf.fit(texts, labelled.annotations, tasks=tasks)
 
