@@ -27,6 +27,7 @@ _HOMES = {
     "majority_vote": "annotmix.aggregation",
     "make_classifier": "annotmix.estimators",
     "register": "annotmix.approaches",
+    "suggest": "annotmix.suggestion",
 }
 
 

@@ -1,7 +1,7 @@
 """What a trained model says, in pieces that fit into memory.
 
 Pairs (instance, annotator) are worked off in chunks, so that no more than about `PAIR_BUDGET` entries of
-confusion matrices exist at a time, however many annotators and classes there are.
+confusion matrices and features exist at a time, however many annotators and classes there are.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from annotmix import metrics
 from annotmix.annotations import Annotations
 from annotmix.approaches.base import Approach
 
-#: Entries of confusion matrices that may exist at a time (64 MB of float32).
+#: Entries of confusion matrices and features that may exist at a time (64 MB of float32).
 PAIR_BUDGET = 1 << 24
 #: Instances whose features are computed at a time: this many numbers go in.
 ROW_BUDGET = 1 << 20
@@ -107,7 +107,7 @@ def about_pairs(
 ) -> Iterator[tuple[slice, Tensor]]:
     """What the model says about pairs (row of h, annotator), a chunk at a time."""
     model.eval()
-    step = max(1, PAIR_BUDGET // model.classifier.n_classes**2)
+    step = max(1, PAIR_BUDGET // (model.classifier.n_classes**2 + h.shape[1]))
     for first in range(0, len(row), step):
         chunk = slice(first, first + step)
         yield chunk, getattr(model, about)(h[_index(row[chunk], h)], _index(annotator[chunk], h))

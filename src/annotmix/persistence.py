@@ -156,7 +156,10 @@ def _write_weights(folder: Path, tensors: dict[str, Tensor]) -> tuple[Path, str]
 def _save_file(tensors: dict[str, Tensor], path: str, metadata: dict[str, str] | None = None) -> None:
     # copies: tensors that share memory (tied weights) or are views would be refused
     own = {name: tensor.detach().clone(memory_format=contiguous_format) for name, tensor in tensors.items()}
-    save_file(own, path, metadata)
+    try:
+        save_file(own, path, metadata)
+    except SafetensorError as error:  # what it raises where the disk is full
+        raise OSError(f"{path!r} could not be written: {error}") from error
 
 
 def _sha256(path: Path) -> str:

@@ -10,13 +10,13 @@ from typing import Annotated
 import typer
 
 import annotmix
+from annotmix.cli.ask import evaluate, export, predict, report, suggest
 from annotmix.cli.bench import bench
 from annotmix.cli.datasets import datasets
 from annotmix.cli.demo import demo
+from annotmix.cli.fit import aggregate, fit
 
-app = typer.Typer(
-    add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
-)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
 def _show_version(wanted: bool) -> None:
@@ -34,12 +34,26 @@ def _root(
 ) -> None:
     """Learn a classifier from the noisy class labels of many annotators, and see whom and what to trust.
 
-    Example: annotmix demo --out my-folder
+    Examples:
+
+    annotmix fit labels.csv --features items.csv --out my-run
+
+    annotmix fit label-studio.json --out my-run
+
+    annotmix fit labels.csv --images photos --valid clean.csv --out my-run
+
+    annotmix suggest my-run --budget 200
+
+    annotmix predict my-run new-items.csv --out predictions.csv
+
+    annotmix demo --out my-folder
+
+    annotmix bench run quick
     """
 
 
-app.command()(datasets)
-app.command()(demo)
+for _command in (fit, predict, evaluate, suggest, report, export, aggregate, datasets, demo):
+    app.command()(_command)
 app.add_typer(bench, name="bench")
 
 

@@ -1,0 +1,29 @@
+"""cleanlab's CROWDLAB in an environment of its own; run by practitioner.py there, it imports nothing of ours.
+
+    python crowdlab.py IN.npz OUT.npz
+
+IN holds `label` (n_items, n_annotators), -1 where there is none, and `proba` (n_items, n_classes). OUT holds
+the `consensus` of every item, the `quality` of every label in the order of numpy.nonzero, and that of the
+`annotators`.
+"""
+
+import sys
+
+import numpy as np
+import pandas as pd
+
+if __name__ == "__main__":
+    from cleanlab.multiannotator import get_label_quality_multiannotator
+
+    given = np.load(sys.argv[1], allow_pickle=False)
+    label, proba = given["label"], given["proba"]
+    table = pd.DataFrame(np.where(label < 0, np.nan, label), columns=[f"a{m}" for m in range(label.shape[1])])
+    found = get_label_quality_multiannotator(table, proba, verbose=False)
+    detailed = found["detailed_label_quality"].to_numpy(dtype=float)
+    stats = found["annotator_stats"]["annotator_quality"]
+    np.savez(
+        sys.argv[2],
+        consensus=found["label_quality"]["consensus_label"].to_numpy(dtype=int),
+        quality=detailed[np.nonzero(label >= 0)],
+        annotators=stats.reindex(table.columns).to_numpy(dtype=float),
+    )

@@ -1,0 +1,81 @@
+"""`annotmix fit` on many synthetic labels: seconds, memory, sizes of what it writes.
+
+    python benchmarks/fit_large.py --labels 100000 --annotators 1000
+
+Annotators are right with a chance of their own, 0.3 to 0.95; items are blobs in 50 dimensions. The command
+runs in a process of its own, whose peak memory is what the system says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+N_CLASSES, N_FEATURES, PER_ITEM = 10, 50, 5
+
+
+def write(folder: Path, n_labels: int, n_annotators: int) -> None:
+    """Labels, features and truth as CSV files."""
+    rng = np.random.default_rng(0)
+    n_items = n_labels // PER_ITEM
+    y = rng.integers(N_CLASSES, size=n_items)
+    X = rng.normal(scale=0.7, size=(N_CLASSES, N_FEATURES))[y] + rng.normal(size=(n_items, N_FEATURES))
+    chance = rng.uniform(0.3, 0.95, size=n_annotators)
+    item = np.repeat(np.arange(n_items), PER_ITEM)
+    worker = (rng.integers(n_annotators, size=n_items)[:, None] + np.arange(PER_ITEM)) % n_annotators
+    worker = worker.reshape(-1)
+    right = rng.random(len(item)) < chance[worker]
+    label = np.where(right, y[item], rng.integers(N_CLASSES, size=len(item)))
+    names = np.array([f"class-{n}" for n in range(N_CLASSES)])
+    table = {"task": item, "worker": [f"worker-{m}" for m in worker], "label": names[label]}
+    pd.DataFrame(table).to_csv(folder / "labels.csv", index=False)
+    features = pd.DataFrame(X, columns=[f"x{n}" for n in range(N_FEATURES)])
+    features.insert(0, "task", np.arange(n_items))
+    features.to_csv(folder / "features.csv", index=False, float_format="%.4f")
+    pd.DataFrame({"task": np.arange(n_items), "truth": names[y]}).to_csv(folder / "truth.csv", index=False)
+
+
+def megabytes(path: Path) -> float:
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file()) / 1e6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--labels", type=int, default=100_000)
+    parser.add_argument("--annotators", type=int, default=1000)
+    parser.add_argument("--epochs", type=int, default=50)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        write(folder, args.labels, args.annotators)
+        run = folder / "run"
+        cli = [sys.executable, "-c", "from annotmix.cli import main; main()"]
+        fit = ["fit", folder / "labels.csv", "--features", folder / "features.csv", "--out", run]
+        started = time.perf_counter()
+        command = [*cli, *fit, "--epochs", str(args.epochs)]
+        subprocess.run(command, check=True, env={"OMP_NUM_THREADS": "1", **os.environ})
+        seconds = time.perf_counter() - started
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+        subprocess.run([*cli, "evaluate", run, "--truth", folder / "truth.csv"], check=True)
+        print("| labels | annotators | epochs | seconds | peak MB | report MB | run MB |")
+        print("|---|---|---|---|---|---|---|")
+        print(
+            f"| {args.labels} | {args.annotators} | {args.epochs} | {seconds:.0f} | {peak:.0f} "
+            f"| {megabytes(run / 'report.html'):.1f} | {megabytes(run):.1f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""Commands that ask a finished run: predict, evaluate, suggest, report, export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from annotmix.cli import options
+from annotmix.cli.errors import MISTAKES, Output, interruptible, one_line
+
+_NOTHING = "The run is as it was."
+
+
+def predict(
+    run: options.Run,
+    file: Annotated[Path, typer.Argument(help="New items, in the form the run was made with.")],
+    out: Annotated[Path | None, typer.Option(help="CSV file; without it, stdout.")] = None,
+    ids: options.Ids = None,
+    item_column: options.ItemColumn = None,
+    text_column: options.TextColumn = None,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """Classes of new items, by the classifier of a run.
+
+    Example: annotmix predict my-run new-items.csv --out predictions.csv
+    """
+    output = Output(quiet, as_json or out is None)
+    with one_line(*MISTAKES), interruptible(lambda: _NOTHING):
+        from annotmix.run import asking
+        from annotmix.run.spreadsheet import deliver
+
+        table, notes = asking.predict(run, file, ids, item_column, text_column, progress=not quiet)
+        for note in notes:
+            output.say(note)
+        deliver(table, out, as_json, output.say)
+
+
+def evaluate(
+    run: options.Run,
+    truth: Annotated[Path, typer.Option(help="Table with the true labels of some or all items.")],
+    task: Annotated[str | None, typer.Option(help="Its column that names the item.")] = None,
+    label: Annotated[str | None, typer.Option(help="Its column with the true label.")] = None,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """How right a run was, where true labels are known; the report shows it from then on.
+
+    Example: annotmix evaluate my-run --truth truth.csv
+    """
+    output = Output(quiet, as_json)
+    with one_line(*MISTAKES), interruptible(lambda: _NOTHING):
+        from annotmix.reading import Columns
+        from annotmix.run import asking
+        from annotmix.run.summary import score_lines
+
+        found = asking.evaluate(run, truth, Columns(task=task, label=label))
+        for line in score_lines(found):
+            output.say(line)
+        output.document({"run": str(run), "scores": found.scores})
+
+
+def suggest(
+    run: options.Run,
+    budget: Annotated[int, typer.Option(min=1, help="How many labels can be asked for.")] = 200,
+    out: Annotated[Path | None, typer.Option(help="CSV file; without it, stdout.")] = None,
+    worker: Annotated[
+        list[str] | None,
+        typer.Option("--worker", help="Somebody who can be asked; can be given again; by default everybody."),
+    ] = None,
+    per_item: Annotated[int, typer.Option(min=1, help="Most suggestions for one item.")] = 1,
+    per_annotator: Annotated[
+        int | None,
+        typer.Option(min=1, help="Most suggestions for one annotator; by default twice an equal share."),
+    ] = None,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """Which items to have labelled next, and by whom.
+
+    Example: annotmix suggest my-run --budget 200 --out ask.csv
+    """
+    output = Output(quiet, as_json or out is None)
+    with one_line(*MISTAKES), interruptible(lambda: _NOTHING):
+        from annotmix.run import asking
+        from annotmix.run.spreadsheet import deliver
+
+        table = asking.suggest(run, budget, worker or None, per_item, per_annotator)
+        if len(table) < budget:
+            output.say(f"Only {len(table)} pairs of item and annotator are left within the limits.")
+        deliver(table, out, as_json, output.say)
+
+
+def report(
+    run: options.Run,
+    out: Annotated[Path | None, typer.Option(help="HTML file; by default report.html in the run.")] = None,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """Write the report of a run again.
+
+    Example: annotmix report my-run --out page.html
+    """
+    output = Output(quiet, as_json)
+    with one_line(*MISTAKES), interruptible(lambda: _NOTHING):
+        from annotmix.run import asking
+
+        path = asking.report(run, out)
+        output.say(f"Report: {path}  ({path.resolve().as_uri()})")
+        output.document({"run": str(run), "report": str(path)})
+
+
+def export(
+    run: options.Run,
+    onnx: Annotated[Path, typer.Option("--onnx", help="ONNX file to write; what it takes is in FILE.json.")],
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """Write the classifier of a run alone, as ONNX, checked against the original.
+
+    Example: annotmix export my-run --onnx classifier.onnx
+    """
+    output = Output(quiet, as_json)
+    with one_line(*MISTAKES), interruptible(lambda: _NOTHING):
+        from annotmix.run.exporting import export_onnx
+
+        facts = export_onnx(run, onnx)
+        checked = facts["checked"]
+        output.say(
+            f"Classifier: {onnx}, what it takes: {onnx}.json. On {checked['items']} items of the "
+            "run no probability "
+            f"differs from the original by more than {checked['largest difference']:.1e}."
+        )
+        output.document(facts)

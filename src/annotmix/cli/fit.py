@@ -1,0 +1,116 @@
+"""`annotmix fit` and `annotmix aggregate`: from labels to answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from annotmix.cli import options
+from annotmix.cli.errors import MISTAKES, Output, interruptible, one_line
+from annotmix.run.defaults import DEFAULT_APPROACH, EPOCHS
+
+
+def fit(
+    labels: options.Labels,
+    features: Annotated[
+        Path | None, typer.Option(help="Features of the items: CSV, TSV, Parquet, JSON Lines or NPY.")
+    ] = None,
+    text: Annotated[
+        Path | None, typer.Option(help="Texts of the items: a table with a column of texts.")
+    ] = None,
+    images: Annotated[Path | None, typer.Option(help="Folder with images of the items.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the run.")] = Path("annotmix-run"),
+    approach: Annotated[
+        str, typer.Option(help="How to learn; see annotmix.list_approaches().")
+    ] = DEFAULT_APPROACH,
+    epochs: Annotated[int, typer.Option(min=1, help="Times that all labels are seen.")] = EPOCHS,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="The same seed gives the same run.")] = 0,
+    valid: Annotated[
+        Path | None, typer.Option(help="Clean labels of some items; the best epoch on them is kept.")
+    ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(help="For texts and images, such as text:minilm or image:efficientnet-lite0."),
+    ] = None,
+    text_column: options.TextColumn = None,
+    ids: options.Ids = None,
+    item_column: options.ItemColumn = None,
+    include: Annotated[
+        list[str] | None, typer.Option(help="A column that is a feature although it is called like a label.")
+    ] = None,
+    exclude: Annotated[list[str] | None, typer.Option(help="A column that is no feature.")] = None,
+    form: options.Format = None,
+    task: options.Task = None,
+    worker: options.Worker = None,
+    label: options.Label = None,
+    missing: options.Missing = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in the folder.")] = False,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """Learn from labels and items: right labels, whom to trust, what to ask next.
+
+    Example: annotmix fit labels.csv --features items.csv --out my-run
+    """
+    from annotmix.run.request import Request
+
+    output = Output(quiet, as_json)
+    request = Request(
+        labels=tuple(labels), out=out, features=features, ids=ids, text=text, text_column=text_column,
+        images=images, format=form, task=task, worker=worker, label=label, item_column=item_column,
+        missing=tuple(missing or ()), include=tuple(include or ()), exclude=tuple(exclude or ()),
+        encoder=encoder, approach=approach, epochs=epochs, valid=valid, seed=seed, resume=resume,
+        overwrite=overwrite,
+    )  # fmt: skip
+    with one_line(*MISTAKES), interruptible(lambda: _go_on(request)):
+        from annotmix.run.fitting import fit as run_fit
+        from annotmix.run.summary import lines, summary
+
+        found = run_fit(request, output.say, progress=not quiet)
+        for line in lines(found, out):
+            output.say(line)
+        output.document(summary(found, out))
+
+
+def aggregate(
+    labels: options.Labels,
+    method: Annotated[
+        str,
+        typer.Option(help="mv (majority vote), ds (Dawid–Skene) or crowd-kit:NAME, such as crowd-kit:GLAD."),
+    ] = "ds",
+    out: Annotated[Path | None, typer.Option(help="CSV file; without it, stdout.")] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Breaks ties of mv.")] = 0,
+    form: options.Format = None,
+    task: options.Task = None,
+    worker: options.Worker = None,
+    label: options.Label = None,
+    missing: options.Missing = None,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """One label an item from labels alone, without features.
+
+    Example: annotmix aggregate labels.csv --method ds --out consensus.csv
+    """
+    output = Output(quiet, as_json or out is None)
+    with one_line(*MISTAKES), interruptible(lambda: "Nothing was written."):
+        from annotmix.reading import Columns
+        from annotmix.run.aggregating import aggregate_file
+        from annotmix.run.spreadsheet import deliver
+
+        columns = Columns(task, worker, label, tuple(missing or ()))
+        table = aggregate_file(labels, method, seed, form, columns, output.say)
+        deliver(table, out, as_json, output.say)
+
+
+def _go_on(request: object) -> str:
+    from annotmix.run.request import Request
+
+    assert isinstance(request, Request)
+    if any(request.out.glob("checkpoint/*.safetensors")):
+        flags = ("--overwrite", "--resume") if request.overwrite else ("--resume",)
+        return f"What was learnt is kept. Go on with:\n  {request.command(*flags)}"
+    return "Training had not begun, and nothing is left of the run."

@@ -1,0 +1,40 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Labels = Annotated[
+    list[Path],
+    typer.Argument(
+        help="A table (CSV, TSV, Parquet, JSON Lines), an export of Label Studio or Prodigy, or doccano's "
+        "files, one an annotator."
+    ),
+]
+Run = Annotated[Path, typer.Argument(help="The folder of a run, made by annotmix fit.")]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format", help="long, wide, label-studio, doccano or prodigy; found from the content by default."
+    ),
+]
+Task = Annotated[
+    str | None, typer.Option("--task", help="Column (or field) of the labels that names the item.")
+]
+Worker = Annotated[str | None, typer.Option("--worker", help="Column that names the annotator.")]
+Label = Annotated[
+    str | None, typer.Option("--label", help="Column of the label; in Label Studio, the question.")
+]
+Missing = Annotated[
+    list[str] | None, typer.Option("--missing", help="A label that stands for no label; can be given again.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+ItemColumn = Annotated[
+    str | None, typer.Option("--item-column", help="Column of the features or texts that names the item.")
+]
+TextColumn = Annotated[str | None, typer.Option("--text-column", help="Column of the texts.")]
+Ids = Annotated[Path | None, typer.Option("--ids", help="Ids of the rows of an NPY array, one a line.")]

@@ -1,0 +1,105 @@
+"""Which column is what: found by name, or given; an error shows what there is and guesses the nearest."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+#: Names that a column of each role may have, best first; compared without case and punctuation.
+ALIASES = {
+    "task": (
+        "task", "item", "taskid", "itemid", "hitid", "instance", "instanceid", "example", "exampleid",
+        "sample", "sampleid", "document", "documentid", "docid", "textid", "imageid", "image", "filename",
+        "file", "question", "questionid", "key", "index", "id",
+    ),
+    "worker": (
+        "worker", "annotator", "workerid", "annotatorid", "rater", "raterid", "labeler", "labeller",
+        "labelerid", "coder", "user", "userid", "username", "performer", "completedby", "annotatedby",
+        "sessionid", "session", "expert",
+    ),
+    "label": (
+        "label", "class", "category", "annotation", "answer", "choice", "response", "rating", "labels",
+        "value",
+    ),
+    "truth": ("truth", "gold", "true", "truelabel", "goldlabel", "groundtruth", "correct", "target", "y"),
+    "text": (
+        "text", "sentence", "content", "body", "document", "question", "comment", "review", "tweet",
+        "message", "utterance", "title",
+    ),
+}  # fmt: skip
+#: A true label may also stand in a column that is called like a label.
+ALIASES["truth"] += ALIASES["label"]
+#: How the option is called that names the column of a role.
+OPTIONS = {
+    "task": "--task",
+    "worker": "--worker",
+    "label": "--label",
+    "truth": "--label",
+    "text": "--text-column",
+}
+
+
+def find_column(columns: Sequence[Any], role: str, given: str | None, name: str) -> str:
+    """The column of a role; an error names the file, shows its columns and guesses the nearest.
+
+    Parameters
+    ----------
+    columns : sequence of str
+    role : {"task", "worker", "label", "truth", "text"}
+    given : str, optional
+        The name that the user gave.
+    name : str
+        Of the file, for messages.
+    """
+    found = guess_column(columns, role) if given is None else given if given in columns else None
+    if found is None:
+        wanted = [given] if given is not None else list(ALIASES[role])
+        near = _nearest(wanted, columns)
+        hint = f" Did you mean {near!r}?" if near is not None else ""
+        looked = (
+            f"column {given!r}"
+            if given is not None
+            else f"column for the {role}, such as {ALIASES[role][0]!r}"
+        )
+        raise ValueError(
+            f"{name!r} has no {looked}. It has {shown(columns)}.{hint} Name the column with "
+            f"{OPTIONS[role]} NAME."
+        )
+    if (times := list(columns).count(found)) > 1:
+        raise ValueError(f"{name!r} has {times} columns {found!r}; keep one of them.")
+    return found
+
+
+def guess_column(columns: Sequence[Any], role: str) -> str | None:
+    """The column whose name is the best alias of the role, None where there is none."""
+    by_name: dict[str, str] = {}
+    for column in columns:
+        by_name.setdefault(_plain(column), str(column))
+    return next((by_name[alias] for alias in ALIASES[role] if alias in by_name), None)
+
+
+def near_column(columns: Sequence[Any], role: str) -> str | None:
+    """A column whose name is nearly an alias of the role, as after a slip of the pen."""
+    return _nearest(list(ALIASES[role][:4]), columns, cutoff=0.7)
+
+
+def shown(columns: Sequence[Any], most: int = 12) -> str:
+    """Names of columns for a message."""
+    names = ", ".join(repr(str(column))[:40] for column in list(columns)[:most])
+    return f"the columns {names}" + (f", … ({len(columns)} in all)" if len(columns) > most else "")
+
+
+def _nearest(wanted: list[str], columns: Sequence[Any], cutoff: float = 0.6) -> str | None:
+    plain = {_plain(column): str(column) for column in columns}
+    best = [
+        (difflib.SequenceMatcher(None, _plain(want), near).ratio(), near)
+        for want in wanted
+        for near in difflib.get_close_matches(_plain(want), plain, n=1, cutoff=cutoff)
+    ]
+    return plain[max(best)[1]] if best else None
+
+
+def _plain(name: Any) -> str:
+    return re.sub(r"[^a-z0-9]", "", str(name).lower()[:100])

@@ -1,0 +1,312 @@
+"""What the labels are about: a table of features, texts, or a folder of images, each with an id."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from annotmix.names import some
+from annotmix.progress import Progress
+from annotmix.reading import files
+from annotmix.reading.columns import find_column, guess_column, shown
+from annotmix.reading.files import Source
+from annotmix.reading.records import LONGEST_TEXT
+from annotmix.reading.values import as_texts
+
+#: Columns of these names are what is to be learnt, or who said it, and no features.
+_NO_FEATURES = frozenset(
+    [
+        "label",
+        "labels",
+        "class",
+        "truth",
+        "gold",
+        "target",
+        "truelabel",
+        "goldlabel",
+        "groundtruth",
+        "worker",
+        "workerid",
+        "annotator",
+        "annotatorid",
+    ]
+)
+_IMAGES = frozenset([".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff"])
+
+
+@dataclass(frozen=True, eq=False)
+class Instances:
+    """Instances with their ids.
+
+    Parameters
+    ----------
+    kind : {"features", "text", "images"}
+    ids : list of str
+        A name of its own for each.
+    X : DataFrame, list of str or list of Path
+        Features with a row, texts or image files, one an id.
+    notes : list of str
+        What was understood, changed and left out.
+    sources : list of Source
+    id_column : str, optional
+        The column that held the ids.
+    """
+
+    kind: str
+    ids: list[str]
+    X: Any
+    notes: list[str]
+    sources: list[Source]
+    id_column: str | None = None
+
+
+def read_features(
+    path: Path,
+    ids: Path | None = None,
+    task: str | None = None,
+    include: Iterable[str] = (),
+    exclude: Iterable[str] = (),
+) -> Instances:
+    """Features in a table (CSV, TSV, Parquet, JSON Lines) with a column of ids, or in an NPY array.
+
+    Parameters
+    ----------
+    path : Path
+    ids : Path, optional
+        For an array: a file with an id a row (text, CSV or NPY). Without it rows are numbered from 0.
+    task : str, optional
+        The column of ids, found by its name where it is not given.
+    include, exclude : iterable of str
+        Columns that are features although they are called like a label, and columns that are none.
+    """
+    if path.suffix.lower() == ".npy" or files.read_bytes(path)[:6] == b"\x93NUMPY":
+        return _array(path, ids)
+    if ids is not None:
+        raise ValueError(
+            f"--ids is for arrays (NPY); {path.name!r} is a table, name its column of ids with --task NAME."
+        )
+    table, notes = files.read_table(path)
+    column = find_column(table.columns, "task", task, path.name)
+    names, changed = as_texts(table[column], "item's id", ("nan",))
+    kept, more = _kept(table, column, set(include), set(exclude), path.name)
+    rows, repeats = _first_of_each(names, path.name)
+    notes = [
+        *notes,
+        f"{path.name}: features of items named by the column {column!r}.",
+        *changed,
+        *more,
+        *repeats,
+    ]
+    source = Source("features", path.name, files.fingerprint(path), len(table))
+    features = table[kept].iloc[rows].reset_index(drop=True)
+    return Instances("features", [str(names[n]) for n in rows], features, notes, [source], column)
+
+
+def read_texts(path: Path, column: str | None = None, task: str | None = None) -> Instances:
+    """Texts in a column of a table, with a column of ids."""
+    table, notes = files.read_table(path)
+    key = find_column(table.columns, "task", task, path.name)
+    others = [name for name in table.columns if name != key]
+    text = find_column(
+        others, "text", column or guess_column(others, "text") or _longest(table[others]), path.name
+    )
+    names, changed = as_texts(table[key], "item's id", ("nan",))
+    rows, repeats = _first_of_each(names, path.name)
+    texts = [_text(value) for value in table[text].iloc[rows]]
+    empty = sum(not value.strip() for value in texts)
+    notes = [*notes, f"{path.name}: texts in the column {text!r}, items in {key!r}.", *changed, *repeats]
+    if empty:
+        notes.append(f"{empty} texts are empty; they are kept as empty texts.")
+    if long := sum(len(value) > LONGEST_TEXT for value in texts):
+        notes.append(f"{long} texts were cut after {LONGEST_TEXT} characters.")
+    source = Source("texts", path.name, files.fingerprint(path), len(table))
+    cut = [value[:LONGEST_TEXT] for value in texts]
+    return Instances("text", [str(names[n]) for n in rows], cut, notes, [source], key)
+
+
+def read_images(folder: Path, wanted: Sequence[str] = (), show: bool = True) -> Instances:
+    """All images in a folder and the folders in it; unreadable ones are listed, skipped and counted.
+
+    Ids are never used as paths: files are listed first, and then matched by their path in the folder, their
+    name, or their name without its ending, whichever fits most of the `wanted` ids.
+    """
+    from annotmix.encoders.pictures import UnreadableImageError, read, read_all
+
+    if not folder.is_dir():
+        raise ValueError(f"{str(folder)!r} is not a folder with images.")
+    paths = _image_files(folder)
+    if not paths:
+        raise ValueError(f"The folder {str(folder)!r} holds no images ({', '.join(sorted(_IMAGES))}).")
+    readable, wrong, digest = [], [], hashlib.sha256()
+    with Progress("reading images", len(paths), show=show) as progress:
+        for path in paths:
+            progress.advance()
+            try:
+                read_all([path], read)
+                digest.update(f"{path.relative_to(folder).as_posix()}\0{files.fingerprint(path)}\n".encode())
+                readable.append(path)
+            except UnreadableImageError as error:
+                reason = str(error).splitlines()[-1].rpartition(": ")[2]
+                wrong.append(f"{path.relative_to(folder).as_posix()} ({reason})")
+    notes = []
+    if wrong:
+        more = f", … ({len(wrong)} in all)" if len(wrong) > 5 else ""
+        notes.append(f"{len(wrong)} images cannot be read and were skipped: {', '.join(wrong[:5])}{more}.")
+    if not readable:
+        raise ValueError(f"No image in {str(folder)!r} can be read. {' '.join(notes)}")
+    ids, naming = _image_ids(folder, readable, set(wanted))
+    notes.insert(0, f"{folder.name}: {len(readable)} images, named by {naming}.")
+    source = Source("images", folder.name, digest.hexdigest(), len(readable))
+    return Instances("images", ids, readable, notes, [source])
+
+
+def _image_files(folder: Path) -> list[Path]:
+    inside = folder.resolve()
+    found = [
+        Path(root) / name
+        for root, _, names in os.walk(folder)
+        for name in names
+        if Path(name).suffix.lower() in _IMAGES and not name.startswith(".")
+    ]
+    # a link out of the folder is not followed
+    return sorted(path for path in found if path.is_file() and path.resolve().is_relative_to(inside))
+
+
+def _image_ids(folder: Path, paths: list[Path], wanted: set[str]) -> tuple[list[str], str]:
+    ways: dict[str, Callable[[Path], str]] = {
+        "their path in the folder": lambda path: path.relative_to(folder).as_posix(),
+        "their file name": lambda path: path.name,
+        "their file name without its ending": lambda path: path.stem,
+    }
+    best: tuple[int, list[str], str] | None = None
+    for naming, name in ways.items():
+        ids = [name(path).encode("utf-8", "replace").decode("utf-8") for path in paths]
+        matched = len(wanted & set(ids))
+        if len(set(ids)) == len(ids) and (best is None or matched > best[0]):
+            best = matched, ids, naming
+    if best is None:
+        raise ValueError(f"Images in {str(folder)!r} cannot be told apart by their names.")
+    return best[1], best[2]
+
+
+def _array(path: Path, ids: Path | None) -> Instances:
+    array = _load_npy(path)
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{path.name!r} holds {array.dtype} of shape {array.shape}, expected numbers with a row "
+            "an item and a column a feature."
+        )
+    notes, sources = [], [Source("features", path.name, files.fingerprint(path), len(array))]
+    if ids is None:
+        names = [str(n) for n in range(len(array))]
+        notes.append(f"{path.name}: an array without ids; its rows are the items 0 to {len(array) - 1}.")
+    else:
+        names, notes = _read_ids(ids)
+        sources.append(Source("ids", ids.name, files.fingerprint(ids), len(names)))
+        if len(names) != len(array):
+            raise ValueError(
+                f"{ids.name!r} names {len(names)} items, but {path.name!r} has {len(array)} rows."
+            )
+        if len(set(names)) < len(names):
+            repeated = pd.Series(names)[pd.Series(names).duplicated()].unique()
+            raise ValueError(f"{ids.name!r}: every row needs an id of its own; repeated: {some(repeated)}.")
+    table = pd.DataFrame(array, columns=[str(n) for n in range(array.shape[1])])
+    return Instances("features", names, table, notes, sources)
+
+
+def _read_ids(path: Path) -> tuple[list[str], list[str]]:
+    """An id a row: an NPY vector, a table with a column of ids, or plain lines."""
+    data = files.read_bytes(path)
+    notes: list[str] = []
+    if data[:6] == b"\x93NUMPY":
+        values: Any = _load_npy(path)
+        if values.ndim != 1 or values.dtype.kind not in "biufU":
+            raise ValueError(
+                f"{path.name!r} holds {values.dtype} of shape {values.shape}, expected a vector of ids."
+            )
+        values = values.tolist()
+    else:
+        text, notes = ("", []) if files.is_parquet(data) else files.decode(data, path.name)
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        values = lines
+        if files.is_parquet(data) or files.is_json(text) or any(mark in lines[0] for mark in ",;\t"):
+            table, notes = files.read_table(path)
+            values = table[find_column(table.columns, "task", None, path.name)]
+        elif guess_column(lines[:1], "task") is not None:
+            values = lines[1:]  # a header alone in its line
+    names, changed = as_texts(values, "item's id", ("nan",))
+    if any(name is None for name in names):
+        raise ValueError(f"{path.name!r}: row {[name is None for name in names].index(True)} has no id.")
+    return [str(name) for name in names], [*notes, *changed]
+
+
+def _load_npy(path: Path) -> Any:
+    try:
+        return np.load(io.BytesIO(files.read_bytes(path)), allow_pickle=False)
+    except (ValueError, EOFError, OSError, SyntaxError) as error:
+        raise ValueError(f"{path.name!r} is not a whole NPY file of numbers: {error}") from None
+
+
+def called_like_a_label(column: str) -> bool:
+    """Whether a column is, by its name, what is to be learnt or who said it."""
+    return "".join(filter(str.isalnum, column.lower())) in _NO_FEATURES
+
+
+def _kept(
+    table: pd.DataFrame, key: str, include: set[str], exclude: set[str], name: str
+) -> tuple[list[str], list[str]]:
+    """The columns that are features, and a note about those that are called like a label."""
+    columns = list(table.columns)
+    if unknown := sorted((include | exclude) - set(columns)):
+        raise ValueError(f"{name!r} has no column {', '.join(map(repr, unknown))}. It has {shown(columns)}.")
+    if len(set(columns)) < len(columns):
+        raise ValueError(f"{name!r} has several columns of one name; every feature needs a name of its own.")
+    told = [column for column in columns if called_like_a_label(column) and column not in include]
+    kept = [column for column in columns if column not in {key, *told, *exclude}]
+    if not kept:
+        raise ValueError(f"{name!r} has no features beside the column {key!r}; it has {shown(columns)}.")
+    said = [
+        f"Left out as no features, by their names: {', '.join(map(repr, told))} (--include NAME keeps one)."
+    ]
+    return kept, said if told else []
+
+
+def _first_of_each(names: Any, name: str) -> tuple[list[int], list[str]]:
+    """Rows that have an id, the first of each; and what was left out."""
+    seen: dict[str, int] = {}
+    for row, text in enumerate(names):
+        if text is not None:
+            seen.setdefault(text, row)
+    absent = sum(text is None for text in names)
+    notes = [f"{name}: {absent} rows without an id were left out."] if absent else []
+    if repeated := len(names) - absent - len(seen):
+        notes.append(f"{name}: {repeated} rows repeat an id; the first of each counts.")
+    if not seen:
+        raise ValueError(f"{name!r}: no row has an id.")
+    return list(seen.values()), notes
+
+
+def _longest(table: pd.DataFrame) -> str | None:
+    """The column with the longest texts on average, None where there are no texts."""
+    means = {
+        column: float(
+            np.mean([len(cell) if isinstance(cell, str) else 0 for cell in table[column].head(200)])
+        )
+        for column in table.columns
+    }
+    best = max(means, key=lambda column: means[column], default=None)
+    return best if best is not None and means[best] >= 10 else None
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    return "" if value is None or value is pd.NA or value != value else str(value)

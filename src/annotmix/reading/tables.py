@@ -1,0 +1,94 @@
+"""Labels in tables: long (a row a label) or wide (a row an item, a column an annotator)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from annotmix.reading.columns import find_column, guess_column, near_column, shown
+from annotmix.reading.forms import Columns, Rows
+from annotmix.reading.values import MISSING, Texts, as_texts
+
+
+def read_long(table: pd.DataFrame, columns: Columns, name: str) -> Rows:
+    """A row a label; the columns are found by name or given."""
+    found = {
+        role: find_column(table.columns, role, getattr(columns, role), name)
+        for role in ("task", "worker", "label")
+    }
+    if len(set(found.values())) < 3:
+        raise ValueError(
+            f"{name!r}: item, annotator and label must be three columns, found "
+            f"{', '.join(map(repr, found.values()))}. "
+            "Name them with --task, --worker and --label."
+        )
+    notes = [
+        f"{name}: a row a label; item, annotator and label are in the columns "
+        f"{', '.join(repr(column) for column in found.values())}."
+    ]
+    task, worker, label = (
+        _texts(table[column], role, columns.missing, notes) for role, column in found.items()
+    )
+    return Rows(task, worker, label, "long", notes)
+
+
+def read_wide(table: pd.DataFrame, columns: Columns, name: str) -> Rows:
+    """A row an item and a column an annotator; -1 is no label where all others are numbers from 0."""
+    by_name = columns.task or guess_column(table.columns, "task") or str(table.columns[0])
+    key = find_column(table.columns, "task", by_name, name)
+    annotators = [column for column in table.columns if column != key]
+    if not annotators:
+        raise ValueError(f"{name!r} has only the column {key!r}; expected a column an annotator beside it.")
+    if len(set(annotators)) < len(annotators):
+        raise ValueError(
+            f"{name!r} has several columns of one name; every annotator needs a name of its own."
+        )
+    notes = [f"{name}: a row an item, a column an annotator; items are named by the column {key!r}."]
+    tasks = _texts(table[key], "task", columns.missing, notes)
+    cells = table[annotators].to_numpy(dtype=object)
+    label = _texts(cells.reshape(-1), "label", columns.missing, notes)
+    present = {text for text in label if text is not None}
+    if "-1" in present and all(text.isdecimal() for text in present - {"-1"}):
+        notes.append(f"-1 was read as no label ({int((label == '-1').sum())} cells).")
+        label[label == "-1"] = None
+    task = np.repeat(tasks, len(annotators))
+    worker = np.tile(np.array(annotators, dtype=object), len(table))
+    return Rows(task, worker, label, "wide", notes)
+
+
+def looks_wide(table: pd.DataFrame, columns: Columns, name: str) -> bool:
+    """Whether a table is wide; a table that is neither long nor wide is an error that says why.
+
+    A table is long where a column is called like an annotator, or the user names the annotator's or the
+    label's. It is wide where that is not so, items do not repeat, and the other columns share few values.
+    """
+    names = list(table.columns)
+    if columns.worker is not None or columns.label is not None or guess_column(names, "worker") is not None:
+        return False
+    key = columns.task or guess_column(names, "task") or names[0]
+    rest = [column for column in names if column != key]
+    slip = near_column(names, "worker")
+    if key in names and len(rest) >= 2 and slip is None and not table[key].duplicated().any():
+        head = table[rest].head(1000).to_numpy(dtype=object).reshape(-1)
+        distinct = {str(cell).strip() for cell in head} - {""}
+        if len(distinct) <= max(30, len(head) // 20) and "label" not in [column.lower() for column in rest]:
+            return True
+    hint = f" Did you mean {slip!r} for the annotator?" if slip is not None else ""
+    raise ValueError(
+        f"{name!r} has {shown(names)}: no column for the annotator, such as 'worker', and it does "
+        "not look like one column "
+        f"an annotator either.{hint} Name the columns with --task, --worker and --label, or say "
+        "--format wide."
+    )
+
+
+def _texts(values: Any, role: str, missing: Sequence[str], notes: list[str]) -> Texts:
+    what = {"task": "item's id", "worker": "annotator", "label": "label"}[role]
+    # an id "na" is an id; only labels are left out by a word
+    words = (*MISSING, *missing) if role == "label" else ("nan",)
+    texts, changed = as_texts(values, what, words)
+    notes += changed
+    return texts

@@ -1,0 +1,166 @@
+"""From a fitted model and its labels to `Findings`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from annotmix.annotations import Annotations
+from annotmix.beliefs import Beliefs
+from annotmix.names import some
+
+Floats = NDArray[np.float64]
+
+#: How sure an interval is.
+LEVEL = 0.95
+#: An annotator with so many labels, all the same, is worth a note.
+MANY_ALIKE = 10
+
+
+def item_table(believed: Beliefs) -> pd.DataFrame:
+    """A row an item, as `Findings.items` says."""
+    a, classes = believed.annotations, believed.annotations.classes
+    best = believed.q.argmax(axis=1)
+    votes = _Votes(a)
+    agreeing = np.bincount(a.item[a.label == best[a.item]], minlength=a.n_items)
+    n = a.labels_per_item
+    with np.errstate(invalid="ignore"):
+        agreement = agreeing / n
+    return pd.DataFrame(
+        {
+            "label": classes[best],
+            "probability": believed.q.max(axis=1),
+            "votes": votes.texts,
+            "majority": votes.majority,
+            "differs": (n > 0) & ~votes.most(best),
+            "n_labels": n,
+            "agreement": agreement,
+            "disagreement": votes.entropy,
+        },
+        index=pd.Index(a.items, name="task"),
+    )
+
+
+class _Votes:
+    """Votes of every item, most votes first."""
+
+    def __init__(self, a: Annotations):
+        cells, count = np.unique(a.item * a.n_classes + a.label, return_counts=True)
+        item, label = np.divmod(cells, a.n_classes)
+        order = np.lexsort((label, -count, item))
+        self.item, self.label, self.count = item[order], label[order], count[order]
+        self.n_items, self.classes = a.n_items, a.classes
+        share = self.count / a.labels_per_item[self.item]
+        bits = np.bincount(self.item, weights=-share * np.log2(share), minlength=a.n_items)
+        self.entropy = np.where(a.labels_per_item > 0, np.abs(bits), np.nan)
+
+    @property
+    def texts(self) -> list[str]:
+        parts: list[list[str]] = [[] for _ in range(self.n_items)]
+        for item, label, count in zip(self.item.tolist(), self.label, self.count, strict=True):
+            parts[item].append(f"{self.classes[label]} {count}")
+        return [", ".join(part) for part in parts]
+
+    @property
+    def majority(self) -> NDArray[Any]:
+        names = np.full(self.n_items, "", dtype=object)
+        first = np.flatnonzero(np.diff(self.item, prepend=-1))
+        names[self.item[first]] = self.classes[self.label[first]]
+        return names
+
+    def most(self, label: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether a label, shape (n_items,), is among those of its item with the most votes."""
+        top = np.zeros(self.n_items, dtype=np.int64)
+        np.maximum.at(top, self.item, self.count)
+        won = (self.count == top[self.item]) & (self.label == label[self.item])
+        return np.bincount(self.item[won], minlength=self.n_items) > 0
+
+
+def annotator_table(believed: Beliefs) -> pd.DataFrame:
+    """A row an annotator, as `Findings.annotators` says.
+
+    The accuracy is the expected share of right labels among those given, each judged by all evidence but
+    itself. Its interval is Jeffreys' for a share, Beta(r + ½, n − r + ½) with r the expected number of right
+    labels among n: it says how far few labels can be trusted, and takes the model's probabilities as they
+    are.
+    """
+    a = believed.annotations
+    n = a.labels_per_annotator
+    right = np.bincount(a.annotator, weights=believed.right_by_others, minlength=a.n_annotators)
+    with np.errstate(invalid="ignore"):
+        accuracy = right / n
+    tail = (1 - LEVEL) / 2
+    low, high = (beta.ppf(chance, right + 0.5, np.maximum(n - right, 0) + 0.5) for chance in (tail, 1 - tail))
+    names, rates = _frequent_confusion(believed)
+    return pd.DataFrame(
+        {
+            "n_labels": n,
+            "accuracy": accuracy,
+            "low": np.fmin(low, accuracy),
+            "high": np.fmax(high, accuracy),
+            "agreement": agreement_with_others(a),
+            "confusion": names,
+            "confusion_rate": rates,
+        },
+        index=pd.Index(a.annotators, name="worker"),
+    )
+
+
+def agreement_with_others(a: Annotations) -> Floats:
+    """Mean share of the other labels of the same items that are the same, shape (M,); nan without others."""
+    cell = a.item * a.n_classes + a.label
+    _, inverse, count = np.unique(cell, return_inverse=True, return_counts=True)
+    others = a.labels_per_item[a.item] - 1
+    several = others > 0
+    share = (count[inverse][several] - 1) / others[several]
+    total = np.bincount(a.annotator[several], weights=share, minlength=a.n_annotators)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(total / np.bincount(a.annotator[several], minlength=a.n_annotators))
+
+
+def _frequent_confusion(believed: Beliefs) -> tuple[list[str], Floats]:
+    """The confusion that most labels are expected to be, of at least half a label, and its rate."""
+    counts, classes = believed.counts, believed.annotations.classes
+    n_classes = len(classes)
+    off = np.where(np.eye(n_classes, dtype=bool), 0.0, counts).reshape(len(counts), -1)
+    best = off.argmax(axis=1)
+    true, given = np.divmod(best, n_classes)
+    rows = np.arange(len(counts))
+    enough = off[rows, best] >= 0.5
+    names = [
+        f"{classes[c]} → {classes[k]}" if ok else "" for c, k, ok in zip(true, given, enough, strict=True)
+    ]
+    return names, np.where(enough, believed.confusion[rows, true, given], np.nan)
+
+
+def label_table(believed: Beliefs) -> pd.DataFrame:
+    """A row a label, least likely right first, as `Findings.labels` says."""
+    table = believed.annotations.to_long()
+    table["probability"] = believed.right
+    best = believed.q.argmax(axis=1)
+    table["consensus"] = believed.annotations.classes[best[believed.annotations.item]]
+    return table.sort_values("probability", kind="stable", ignore_index=True)
+
+
+def remarks(a: Annotations) -> list[str]:
+    """What about the annotators should be known before their scores are read."""
+    notes = []
+    single = int((a.labels_per_annotator == 1).sum())
+    if single:
+        notes.append(
+            f"{single} of {a.n_annotators} annotators gave a single label; next to nothing can be "
+            "known about them."
+        )
+    pairs = np.unique(a.annotator * a.n_classes + a.label)
+    kinds = np.bincount(pairs // a.n_classes, minlength=a.n_annotators)
+    alike = np.flatnonzero((kinds == 1) & (a.labels_per_annotator >= MANY_ALIKE))
+    if len(alike):
+        notes.append(
+            f"{len(alike)} annotators gave the same label to everything, {MANY_ALIKE} items or more: "
+            f"{some(a.annotators[alike])}."
+        )
+    return notes
