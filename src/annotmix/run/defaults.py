@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-DEFAULT_APPROACH = "annot-mix"
+DEFAULT_APPROACH = "annot-mix-plus"
 EPOCHS = 50
 #: Encoders that need no download at run time.
 ENCODERS = {"text": "text:minilm", "images": "image:efficientnet-lite0"}
