@@ -29,7 +29,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import torch
-from data import LOADERS, data_folder
 from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
@@ -42,6 +41,7 @@ from annotmix.run.defaults import DEFAULT_APPROACH
 
 torch.set_num_threads(1)
 FOLDS = 5
+SETS = {"mgc": "mgc", "labelme": "labelme-vgg16"}
 SHARES = (0.1, 0.2, 0.3)
 HEADER = ("set", "method", "consensus", "label AUROC", "found in 10 %", "20 %", "30 %", "annotators")
 AXES = "across: labels looked at, least trusted first; up: wrong labels found"
@@ -230,7 +230,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", help="folder with mgc/ and labelme/; by default ANNOTMIX_DATA")
-    parser.add_argument("--sets", nargs="+", default=["mgc", "labelme"])
+    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
     parser.add_argument("--approach", default=DEFAULT_APPROACH)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--epochs", type=int, help="by default the paper's")
@@ -238,14 +238,13 @@ def main() -> None:
     parser.add_argument("--no-crowdlab", action="store_true")
     parser.add_argument("--curve", type=Path, help="SVG file for the curves")
     args = parser.parse_args()
-    folder = data_folder(args.data)
     print("| " + " | ".join(HEADER) + " |")
     print("|" + "---|" * len(HEADER))
     curves: dict[str, dict[str, np.ndarray]] = {}
     with tempfile.TemporaryDirectory() as temporary:
         python = None if args.no_crowdlab else environment(Path(args.venv or temporary))
         for name in args.sets:
-            crowd = Crowd(LOADERS[name](folder))
+            crowd = Crowd(annotmix.load_dataset(SETS[name], args.data))
             for method, found in answers(crowd, args, python):
                 columns = list(zip(*(crowd.scores(answer) for answer in found), strict=True))
                 percent = (True, False, True, True, True, False)
