@@ -18,7 +18,8 @@ def test_help_shows_commands_and_an_example():
     result = runner.invoke(app, ["--help"])
     assert result.exit_code == 0
     assert "demo" in result.output
-    assert "Example: annotmix demo" in result.output
+    assert "annotmix fit labels.csv --features items.csv" in result.output
+    assert "annotmix demo --out" in result.output
 
 
 def test_demo_help_shows_its_options():
