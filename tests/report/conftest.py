@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import real_runs
 import some_findings
 from browser import Browser
 
@@ -37,8 +38,8 @@ def browser(_chromium):
 
 
 @pytest.fixture(scope="session")
-def reports(tmp_path_factory, request) -> Callable[[str], Path]:
-    """Writes the report of an example once, by name."""
+def reports(tmp_path_factory) -> Callable[[str], Path]:
+    """Writes the report of invented findings once, by name."""
     folder, made = tmp_path_factory.mktemp("reports"), {}
 
     def report(name: str) -> Path:
@@ -54,15 +55,20 @@ def reports(tmp_path_factory, request) -> Callable[[str], Path]:
             return some_findings.invented(60, 20, 8, 200, some_findings.HOSTILE)
         if name == "large":
             return some_findings.invented(30_000, 1000, 10, 100_000)
-        if name == "many classes":
-            return some_findings.invented(2000, 300, 100, 6000)
-        folder = request.getfixturevalue("data_dir")
-        wanted = {"mgc": "mgc/music_genre_mturk.csv", "labelme": "labelme/vgg16_avg_train.npy"}
-        if not (folder / wanted.get(name, "trec6/train_5500.label")).is_file():
-            pytest.skip(f"needs the files of {name} in {str(folder)!r}")
-        return getattr(some_findings, name)(folder)
+        assert name == "many classes"
+        return some_findings.invented(2000, 300, 100, 6000)
 
     return report
+
+
+@pytest.fixture(scope="session", params=["mgc", "labelme", "trec6"])
+def real_run(request, data_dir, tmp_path_factory) -> Path:
+    """The folder of a run that `annotmix fit` made of real data; its parent has the name of the data."""
+    folder = tmp_path_factory.mktemp("real") / request.param
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ANNOTMIX_CACHE", str(tmp_path_factory.mktemp("cache")))
+        return getattr(real_runs, request.param)(data_dir, folder)
 
 
 def small() -> Findings:
