@@ -23,6 +23,7 @@ def test_help_shows_commands_and_examples():
     for command in COMMANDS:
         assert f"\n  {command} " in result.output
     assert "annotmix fit labels.csv --features items.csv --out my-run" in result.output
+    assert "Exit codes: 0 done; 1 " in result.output
 
 
 @pytest.mark.parametrize("command", COMMANDS)

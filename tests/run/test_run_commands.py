@@ -105,6 +105,7 @@ def test_interrupted_says_how_to_go_on_and_ends_the_same(problem, finished, tmp_
     resumed = run(*command[1:])
     assert resumed.exit_code == 0, resumed.stderr
     assert len(shown) == EPOCHS
+    assert json.loads((out / "run.json").read_text())["settings"]["approach"] == "annot-mix-plus"
     assert (out / "labels.csv").read_bytes() == (finished[0] / "labels.csv").read_bytes()
     assert not (out / "checkpoint").exists()
 
