@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,6 @@ from browser import Browser
 
 from annotmix.findings import Findings
 from annotmix.report.run import write_report
-
-UNKNOWN_TO_TWO_STAGES = ["accuracy", "low", "high", "agreement", "confusion_rate"]
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +47,7 @@ def reports(tmp_path_factory) -> Callable[[str], Path]:
 
     def find(name: str) -> Findings:
         if name in ("small", "bare"):
-            return small() if name == "small" else bare()
+            return some_findings.small() if name == "small" else some_findings.bare()
         if name == "hostile":
             return some_findings.invented(60, 20, 8, 200, some_findings.HOSTILE)
         if name == "large":
@@ -69,31 +66,3 @@ def real_run(request, data_dir, tmp_path_factory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ANNOTMIX_CACHE", str(tmp_path_factory.mktemp("cache")))
         return getattr(real_runs, request.param)(data_dir, folder)
-
-
-def small() -> Findings:
-    """30 annotators, four classes, 200 items; of three annotators the agreement is not known."""
-    found = some_findings.invented(200, 30, 4, 500)
-    found.annotators.loc[["worker 3", "worker 8", "worker 21"], "agreement"] = float("nan")
-    return found
-
-
-def bare() -> Findings:
-    """Findings without labels, opinions, history, suggestions or anything else that may be missing."""
-    found, unknown = small(), float("nan")
-    return replace(
-        found,
-        labels=found.labels.iloc[:0],
-        items=found.items.assign(
-            n_labels=0, disagreement=unknown, agreement=unknown, differs=False, votes=""
-        ),
-        annotators=found.annotators.assign(
-            n_labels=0, confusion="", **dict.fromkeys(UNKNOWN_TO_TWO_STAGES, unknown)
-        ),
-        confusion=found.confusion * unknown,
-        history=found.history.iloc[:0],
-        suggestions=found.suggestions.iloc[:0],
-        previews={},
-        settings={},
-        notes=[],
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ from annotmix.annotations import Annotations
 from annotmix.findings import Findings, Preview
 from annotmix.run.finding import agreement_with_others, item_table
 
+UNKNOWN_TO_TWO_STAGES = ["accuracy", "low", "high", "agreement", "confusion_rate"]
 IMG = "<img src=x onerror=alert(1)>"
 HOSTILE = [
     IMG,
@@ -71,6 +73,34 @@ def invented(
         inputs=[{"role": "labels", "name": name, "sha256": name, "rows": 1} for name in names or []],
         notes=list(names or []),
     )  # fmt: skip
+
+
+def small() -> Findings:
+    """30 annotators, four classes, 200 items; of three annotators the agreement is not known."""
+    found = invented(200, 30, 4, 500)
+    found.annotators.loc[["worker 3", "worker 8", "worker 21"], "agreement"] = float("nan")
+    return found
+
+
+def bare() -> Findings:
+    """Findings without labels, opinions, history, suggestions or anything else that may be missing."""
+    found, unknown = small(), float("nan")
+    return replace(
+        found,
+        labels=found.labels.iloc[:0],
+        items=found.items.assign(
+            n_labels=0, disagreement=unknown, agreement=unknown, differs=False, votes=""
+        ),
+        annotators=found.annotators.assign(
+            n_labels=0, confusion="", **dict.fromkeys(UNKNOWN_TO_TWO_STAGES, unknown)
+        ),
+        confusion=found.confusion * unknown,
+        history=found.history.iloc[:0],
+        suggestions=found.suggestions.iloc[:0],
+        previews={},
+        settings={},
+        notes=[],
+    )
 
 
 def _annotators(named: Annotations, skill: Any, confusion: Any) -> pd.DataFrame:

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import some_findings
-from conftest import bare, small
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from some_findings import bare, small
 from test_page import Balance
 
 from annotmix.findings import Preview

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import some_findings
 from browser import Keys
-from conftest import small
+from some_findings import small
 
 ROWS = 20
 ANNOTATORS = "#annotators tbody tr"
