@@ -17,7 +17,6 @@ def load(name):
 
 
 def test_tabular(tmp_path):
-    pytest.importorskip("annotmix.report.run")
     # without a new process for every command
     example = load("tabular")
     from typer.testing import CliRunner

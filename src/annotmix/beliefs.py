@@ -4,9 +4,14 @@ With p the classifier's probabilities and Π_m the annotator model, an item that
 
     q_c ∝ p_c · ∏_m Π_m[c, z_m]^β.
 
-The classifier was trained on these very labels, so p holds their evidence already; with β = 1, as in
-`consensus`, it would count twice, and q be far too sure. An annotator is judged by the q that the other
-labels give, as nobody's label is evidence for itself. An approach without an annotator model has q = p.
+The classifier was trained on these very labels, so p holds their evidence already; with β = 1 it would count
+twice, and q be far too sure. An annotator is judged by the q that the other labels give, as nobody's label is
+evidence for itself. An approach without an annotator model has q = p.
+
+The files and the report of `annotmix fit` are made of these beliefs, with β = EVIDENCE for every approach.
+`clf.consensus` and `clf.label_quality` are not: there β is the approach's own `label_weight`, 1 for most and
+max(1/2, 1/number of labels) for annot-mix-plus. On the same model their probabilities are nearer to 0 and 1,
+and where classifier and labels disagree the label can be another.
 """
 
 from __future__ import annotations

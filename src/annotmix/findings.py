@@ -10,6 +10,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+#: What is said about a score, and how its value is written.
+SCORES = {
+    "n": ("Items with known labels", ",.0f"),
+    "clf-acc": ("Classified right by the model, which sees the item alone (clf-acc)", ".1%"),
+    "consensus-acc": ("Labelled right by model and labels together (consensus-acc)", ".1%"),
+    "majority-acc": ("Labelled right by the majority vote (majority-acc)", ".1%"),
+    "label-auroc": ("How well wrong labels are told from right ones (label-auroc, 0.5 is guessing)", ".3f"),
+    "perf-auroc": ("How well wrong labels are told from right ones (perf-auroc, 0.5 is guessing)", ".3f"),
+    "annot-acc": ("Labels of annotators foretold (annot-acc)", ".1%"),
+    "annotator-rank": ("Rank correlation of annotators’ estimated and real accuracy (annotator-rank)", ".2f"),
+    "annotators": ("Annotators in this ranking", ",.0f"),
+    "ece": ("Mean distance of confidence and share of right labels (ece)", ".1%"),
+}
+
 
 @dataclass(frozen=True)
 class Preview:

@@ -316,6 +316,10 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     def consensus(self, X: Any, y: Any, *, tasks: Iterable[Any] | None = None) -> pd.DataFrame:
         """The most probable true class of every item, given the classifier and the labels it received.
 
+        Labels count as `Approach.label_weight` says: in full for most approaches, less for annot-mix-plus.
+        `labels.csv` of `annotmix fit` counts them by a tenth (`annotmix.beliefs`): it is less sure, and its
+        label can be another.
+
         Returns
         -------
         DataFrame, a row an item
@@ -340,6 +344,8 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def label_quality(self, X: Any, y: Any, *, tasks: Iterable[Any] | None = None) -> pd.DataFrame:
         """The probability that a label is right, given the classifier and all labels of its item.
+
+        Labels count as in `consensus`; `suspicious_labels.csv` of `annotmix fit` counts them by a tenth.
 
         Returns
         -------

@@ -12,14 +12,25 @@ import annotmix
 from annotmix.cli import app
 
 runner = CliRunner()
+COMMANDS = [
+    "fit", "predict", "evaluate", "suggest", "report", "export", "aggregate", "datasets", "demo", "bench",
+]  # fmt: skip
 
 
-def test_help_shows_commands_and_an_example():
+def test_help_shows_commands_and_examples():
     result = runner.invoke(app, ["--help"])
     assert result.exit_code == 0
-    assert "demo" in result.output
-    assert "annotmix fit labels.csv --features items.csv" in result.output
-    assert "annotmix demo --out" in result.output
+    for command in COMMANDS:
+        assert f"\n  {command} " in result.output
+    assert "annotmix fit labels.csv --features items.csv --out my-run" in result.output
+    assert "Exit codes: 0 done; 1 " in result.output
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_an_example(command):
+    result = runner.invoke(app, [command, "--help"])
+    assert result.exit_code == 0
+    assert f"Example: annotmix {command} " in result.output
 
 
 def test_demo_help_shows_its_options():

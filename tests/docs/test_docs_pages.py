@@ -19,7 +19,6 @@ from annotmix.cli import app
 from annotmix.estimators import class_name
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-COMMANDS = {command.name or command.callback.__name__ for command in app.registered_commands}
 EXAMPLE = re.compile(r"<!-- example: (\S+) -->\n```\w+\n(.*?)```", re.DOTALL)
 
 
@@ -32,24 +31,21 @@ def run(line):
 
 
 def test_the_tutorial_runs_from_csv_to_report(tmp_path, monkeypatch):
-    """Code in the order of the page; where there is no command `fit`, without what needs it."""
+    """Code in the order of the page."""
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(
         r"^```(python|sh)\n(.*?)^```", (DOCS / "tutorial.md").read_text("utf-8"), re.DOTALL | re.M
     )
     assert [kind for kind, _ in blocks].count("sh") == 3
-    has_fit = "fit" in COMMANDS
     names = {}
     for kind, code in blocks:
-        if kind == "python" and (has_fit or "run/" not in code):
+        if kind == "python":
             exec(compile(code, "tutorial.md", "exec"), names)
-        elif kind == "sh" and has_fit:
+        else:
             for line in code.splitlines():
                 run(line)
     truth = names["classes"][names["truth"]]
     assert (names["consensus"]["label"] == truth).mean() > 0.9
-    if not has_fit:
-        pytest.skip("the command `annotmix fit` is not there: only the Python of the tutorial was run")
     written = {path.name for path in (tmp_path / "run").iterdir()}
     assert {"report.html", "labels.csv", "annotators.csv", "suspicious_labels.csv", "run.json"} <= written
     assert (names["found"]["label"] == truth).mean() > 0.9
@@ -59,8 +55,6 @@ def test_the_tutorial_runs_from_csv_to_report(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["long.csv", "wide.csv", "label-studio.json", "ann.jsonl", "answers.jsonl"])
 def test_the_forms_of_labels_are_read(tmp_path, monkeypatch, name):
-    if "aggregate" not in COMMANDS:
-        pytest.skip("the command `annotmix aggregate` is not there")
     text = dict(EXAMPLE.findall((DOCS / "your-data.md").read_text("utf-8")))[name]
     (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)

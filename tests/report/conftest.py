@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import real_runs
 import some_findings
 from browser import Browser
 
 from annotmix.findings import Findings
 from annotmix.report.run import write_report
-
-UNKNOWN_TO_TWO_STAGES = ["accuracy", "low", "high", "agreement", "confusion_rate"]
 
 
 @pytest.fixture(scope="session")
@@ -37,8 +35,8 @@ def browser(_chromium):
 
 
 @pytest.fixture(scope="session")
-def reports(tmp_path_factory, request) -> Callable[[str], Path]:
-    """Writes the report of an example once, by name."""
+def reports(tmp_path_factory) -> Callable[[str], Path]:
+    """Writes the report of invented findings once, by name."""
     folder, made = tmp_path_factory.mktemp("reports"), {}
 
     def report(name: str) -> Path:
@@ -49,45 +47,22 @@ def reports(tmp_path_factory, request) -> Callable[[str], Path]:
 
     def find(name: str) -> Findings:
         if name in ("small", "bare"):
-            return small() if name == "small" else bare()
+            return some_findings.small() if name == "small" else some_findings.bare()
         if name == "hostile":
             return some_findings.invented(60, 20, 8, 200, some_findings.HOSTILE)
         if name == "large":
             return some_findings.invented(30_000, 1000, 10, 100_000)
-        if name == "many classes":
-            return some_findings.invented(2000, 300, 100, 6000)
-        folder = request.getfixturevalue("data_dir")
-        wanted = {"mgc": "mgc/music_genre_mturk.csv", "labelme": "labelme/vgg16_avg_train.npy"}
-        if not (folder / wanted.get(name, "trec6/train_5500.label")).is_file():
-            pytest.skip(f"needs the files of {name} in {str(folder)!r}")
-        return getattr(some_findings, name)(folder)
+        assert name == "many classes"
+        return some_findings.invented(2000, 300, 100, 6000)
 
     return report
 
 
-def small() -> Findings:
-    """30 annotators, four classes, 200 items; of three annotators the agreement is not known."""
-    found = some_findings.invented(200, 30, 4, 500)
-    found.annotators.loc[["worker 3", "worker 8", "worker 21"], "agreement"] = float("nan")
-    return found
-
-
-def bare() -> Findings:
-    """Findings without labels, opinions, history, suggestions or anything else that may be missing."""
-    found, unknown = small(), float("nan")
-    return replace(
-        found,
-        labels=found.labels.iloc[:0],
-        items=found.items.assign(
-            n_labels=0, disagreement=unknown, agreement=unknown, differs=False, votes=""
-        ),
-        annotators=found.annotators.assign(
-            n_labels=0, confusion="", **dict.fromkeys(UNKNOWN_TO_TWO_STAGES, unknown)
-        ),
-        confusion=found.confusion * unknown,
-        history=found.history.iloc[:0],
-        suggestions=found.suggestions.iloc[:0],
-        previews={},
-        settings={},
-        notes=[],
-    )
+@pytest.fixture(scope="session", params=["mgc", "labelme", "trec6"])
+def real_run(request, data_dir, tmp_path_factory) -> Path:
+    """The folder of a run that `annotmix fit` made of real data; its parent has the name of the data."""
+    folder = tmp_path_factory.mktemp("real") / request.param
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ANNOTMIX_CACHE", str(tmp_path_factory.mktemp("cache")))
+        return getattr(real_runs, request.param)(data_dir, folder)

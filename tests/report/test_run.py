@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import some_findings
-from conftest import bare, small
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from some_findings import bare, small
 from test_page import Balance
 
 from annotmix.findings import Preview
@@ -195,3 +195,13 @@ def test_the_file_is_replaced_in_one_step(tmp_path, monkeypatch):
         write_report(small(), path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_thumbnails_that_were_left_out_are_counted():
+    found = small()
+    tasks = list(dict.fromkeys(found.labels["task"]))
+    listed = len(payload(found)["tasks"])
+    assert "thumbnail" not in words(run_page(found))
+    some = replace(found, previews={task: Preview(task, b"jpeg") for task in tasks[:30]})
+    assert f"30 of the {listed} items that it lists have a thumbnail" in words(run_page(some))
+    assert f"{listed - 30} were left out" in words(run_page(some))

@@ -9,10 +9,11 @@ import base64
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 import some_findings
 from browser import Keys
-from conftest import small
+from some_findings import small
 
 ROWS = 20
 ANNOTATORS = "#annotators tbody tr"
@@ -34,17 +35,45 @@ def header(page, table, title):
     )
 
 
-@pytest.mark.parametrize("name", ["mgc", "labelme", "trec6"])
-def test_reports_of_real_data(browser, reports, name):
-    browser.open(reports(name))
-    assert re.search(r"About [\d,]+ of [\d,]+ labels are probably wrong", browser.find("h1").text)
-    headings = browser.script("return [...document.querySelectorAll('h1, h2, h3')].map((h) => h.tagName)")
-    assert headings[:2] == ["H1", "H2"]
-    assert len(browser.texts(ANNOTATORS)) >= 5
+def test_reports_of_real_runs(browser, real_run):
+    """Everything a person does with the page, beside the CSV files of the same run."""
+    name = real_run.parent.name
+    annotators = pd.read_csv(real_run / "annotators.csv", dtype={"worker": str}).set_index("worker")
+    suspicious = pd.read_csv(real_run / "suspicious_labels.csv", dtype=str)
+    browser.open(real_run / "report.html")
+    assert re.search(rf"of {len(suspicious):,} labels are probably wrong", browser.find("h1").text)
+    assert "annot-mix-plus" in browser.find(".lead").text
+    assert column(browser, "labels", 3) == suspicious["worker"].head(ROWS).tolist()
     pictures = "return [...document.querySelectorAll('#labels img')].filter((i) => i.naturalWidth > 0).length"
     assert browser.script(pictures) == (ROWS if name == "labelme" else 0)
     if name == "trec6":
         assert re.search(r"\?$", column(browser, "labels", 1)[0])  # a question
+    assert bool(browser.driver.find_elements("css selector", "#checked-section figure")) == (name == "mgc")
+
+    header(browser, "annotators", "Labels").click()
+    assert [int(n) for n in column(browser, "annotators", 2)] == sorted(annotators["n_labels"])[:ROWS]
+    who = column(browser, "annotators", 1)[-1]
+    search = browser.find("#annotators-search")
+    search.send_keys(who)
+    matching = sum(who in worker for worker in annotators.index)
+    assert browser.find("#annotators [role=status]").text == f"{matching} of {len(annotators)} annotators"
+    assert who in column(browser, "annotators", 1)
+    search.send_keys(Keys.CONTROL + "a", Keys.DELETE)
+
+    opener = next(
+        b for b in browser.driver.find_elements("css selector", f"{ANNOTATORS} .opens") if b.text == who
+    )
+    browser.script("arguments[0].focus()", opener)
+    browser.press(Keys.ENTER)
+    assert browser.find("dialog h2").text == who
+    shown = browser.texts("dialog .facts dd")
+    assert shown[0] == str(annotators.loc[who, "n_labels"])
+    assert float(shown[1].rstrip("%")) == pytest.approx(100 * annotators.loc[who, "accuracy"], abs=0.51)
+    browser.press(Keys.ESCAPE)
+    assert browser.focused() == who
+
+    browser.media(scheme="dark")
+    assert luminance(rgb(browser.script("return getComputedStyle(document.body).backgroundColor"))) < 0.1
     browser.screen(390, 844)
     assert browser.script("return document.documentElement.scrollWidth") == 390
 

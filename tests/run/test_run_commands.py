@@ -105,6 +105,7 @@ def test_interrupted_says_how_to_go_on_and_ends_the_same(problem, finished, tmp_
     resumed = run(*command[1:])
     assert resumed.exit_code == 0, resumed.stderr
     assert len(shown) == EPOCHS
+    assert json.loads((out / "run.json").read_text())["settings"]["approach"] == "annot-mix-plus"
     assert (out / "labels.csv").read_bytes() == (finished[0] / "labels.csv").read_bytes()
     assert not (out / "checkpoint").exists()
 
@@ -143,10 +144,23 @@ def test_full_disk_leaves_the_old_run_whole(problem, copied, monkeypatch, full):
 
 def test_mistakes_leave_nothing_behind(problem, tmp_path):
     out = tmp_path / "run"
-    other = tmp_path / "other.csv"
+    other, empty, alike = tmp_path / "other.csv", tmp_path / "empty.csv", tmp_path / "alike.csv"
     other.write_text("id,x\nq1,1\nq2,2\n")
-    labels = problem / "labels.csv"
+    empty.write_text("")
+    alike.write_text("task,worker,label\n000,a,yes\n001,b,yes\n")
+    (tmp_path / "photos").mkdir()
+    labels, items = problem / "labels.csv", problem / "items.csv"
     for arguments, expected in (
+        ((tmp_path / "lables.csv", "--features", items), "There is no file"),
+        ((tmp_path / "photos", "--features", items), "holds no .jsonl or .ndjson or .json file"),
+        ((empty, "--features", items), "empty.csv' is empty"),
+        ((labels, "--features", empty), "empty.csv' is empty"),
+        ((labels, "--features", tmp_path), "is a folder"),
+        ((labels, "--text", tmp_path), "is a folder"),
+        ((labels, "--images", items), "is not a folder with images"),
+        ((labels, "--images", tmp_path / "photos"), "holds no images"),
+        ((alike, "--features", items), "All labels are 'yes'; a classifier needs at least two classes"),
+        ((items, "--features", items), "no column for the worker"),
         ((labels, "--features", other), "None of the"),
         ((labels,), "--features FILE, --text FILE or --images FOLDER"),
         ((labels, "--features", other, "--images", tmp_path), "Give one of"),

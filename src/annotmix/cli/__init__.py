@@ -49,6 +49,8 @@ def _root(
     annotmix demo --out my-folder
 
     annotmix bench run quick
+
+    Exit codes: 0 done; 1 a file or a value is wrong, said in one line; 2 wrong usage; 130 interrupted.
     """
 
 

@@ -10,7 +10,11 @@ import typer
 
 from annotmix.cli.errors import one_line
 
-bench = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Run studies; show what they gave.")
+bench = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Run studies; show what they gave.\n\nExample: annotmix bench run quick",
+)
 
 StudyName = Annotated[str, typer.Argument(help="benchmark, ablation, noise, curves, quick, or a YAML file.")]
 StoreFile = Annotated[Path, typer.Option(help="The result store.")]

@@ -25,6 +25,8 @@ def datasets(
 
     Without a name: what there is, and which files are at hand. With a name or --all: Table 1 of the paper and
     what the files at hand give.
+
+    Example: annotmix datasets mgc --data my-data
     """
     from annotmix.datasets import fetch, figures, loading
 

@@ -18,6 +18,8 @@ def demo(
 
     Trains three classifiers on handwritten digits that annotators of very different skill have labelled,
     and shows whom and what to trust. Takes half a minute; needs no data and no network.
+
+    Example: annotmix demo --out my-folder
     """
     from annotmix.demo import run_demo
 

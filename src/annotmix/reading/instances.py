@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from annotmix.progress import Progress
 from annotmix.reading import files
 from annotmix.reading.columns import find_column, guess_column, shown
 from annotmix.reading.files import Source
+from annotmix.reading.image_names import image_ids
 from annotmix.reading.records import LONGEST_TEXT
 from annotmix.reading.values import as_texts
 
@@ -136,7 +137,8 @@ def read_images(folder: Path, wanted: Sequence[str] = (), show: bool = True) -> 
     """All images in a folder and the folders in it; unreadable ones are listed, skipped and counted.
 
     Ids are never used as paths: files are listed first, and then matched by their path in the folder, their
-    name, or their name without its ending, whichever fits most of the `wanted` ids.
+    name, their name without its ending, or the addresses that Label Studio gives them, whichever fits most
+    of the `wanted` ids.
     """
     from annotmix.encoders.pictures import UnreadableImageError, read, read_all
 
@@ -162,7 +164,7 @@ def read_images(folder: Path, wanted: Sequence[str] = (), show: bool = True) -> 
         notes.append(f"{len(wrong)} images cannot be read and were skipped: {', '.join(wrong[:5])}{more}.")
     if not readable:
         raise ValueError(f"No image in {str(folder)!r} can be read. {' '.join(notes)}")
-    ids, naming = _image_ids(folder, readable, set(wanted))
+    ids, naming = image_ids(folder, readable, set(wanted))
     notes.insert(0, f"{folder.name}: {len(readable)} images, named by {naming}.")
     source = Source("images", folder.name, digest.hexdigest(), len(readable))
     return Instances("images", ids, readable, notes, [source])
@@ -178,23 +180,6 @@ def _image_files(folder: Path) -> list[Path]:
     ]
     # a link out of the folder is not followed
     return sorted(path for path in found if path.is_file() and path.resolve().is_relative_to(inside))
-
-
-def _image_ids(folder: Path, paths: list[Path], wanted: set[str]) -> tuple[list[str], str]:
-    ways: dict[str, Callable[[Path], str]] = {
-        "their path in the folder": lambda path: path.relative_to(folder).as_posix(),
-        "their file name": lambda path: path.name,
-        "their file name without its ending": lambda path: path.stem,
-    }
-    best: tuple[int, list[str], str] | None = None
-    for naming, name in ways.items():
-        ids = [name(path).encode("utf-8", "replace").decode("utf-8") for path in paths]
-        matched = len(wanted & set(ids))
-        if len(set(ids)) == len(ids) and (best is None or matched > best[0]):
-            best = matched, ids, naming
-    if best is None:
-        raise ValueError(f"Images in {str(folder)!r} cannot be told apart by their names.")
-    return best[1], best[2]
 
 
 def _array(path: Path, ids: Path | None) -> Instances:

@@ -48,9 +48,10 @@ def write_report(findings: Findings, path: Path) -> None:
 
 def run_page(found: Findings) -> str:
     """The whole page."""
+    data = payload(found)
     parts = [
         _annotators(found),
-        _labels(found),
+        [*_labels(found), *_pictures(data["images"])],
         _disputed(found),
         balance(found),
         learning(found),
@@ -67,7 +68,7 @@ def run_page(found: Findings) -> str:
         *(section(SECTIONS[name], *part, id=f"{name}-section") for name, part in sections.items()),
         styles=("style.css", "run.css"),
         scripts=("run.js",),
-        data=payload(found),
+        data=data,
     )
 
 
@@ -133,6 +134,17 @@ def _labels(found: Findings) -> Content:
             ["Item", "Label", "Given by", "Probably", "Chance that it is right"],
             rows,
         ),
+    ]
+
+
+def _pictures(images: Sequence[str]) -> Content:
+    """Where only some of the items that the page lists have a thumbnail: how many."""
+    shown = sum(map(bool, images))
+    if shown in (0, len(images)):
+        return []
+    return [
+        f"To keep this page small, {whole(shown)} of the {whole(len(images))} items that it lists have a "
+        f"thumbnail, those at the top of its tables; {whole(len(images) - shown)} were left out."
     ]
 
 

@@ -231,7 +231,7 @@ def _find(
         previews=make_previews(
             instances.kind,
             dict(zip(instances.ids, instances.X, strict=True)) if instances.kind != "features" else {},
-            shown_items(items, labels, suggestions),
+            shown_items(instances.kind, items, labels, suggestions),
         ),
         settings=_settings(request, model, prepared),
         inputs=[asdict(source) for source in (*labelled.sources, *instances.sources, *truth[2])],

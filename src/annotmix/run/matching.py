@@ -14,6 +14,18 @@ from annotmix.reading import Instances, Labelled
 
 Say = Callable[[str], None]
 
+_COLUMNS = (
+    "Name the columns that hold the same ids: --task NAME for the labels, --item-column NAME for the other "
+    "file."
+)
+#: What to do where no ids fit.
+_HINTS = {
+    "features": _COLUMNS,
+    "text": _COLUMNS,
+    "images": "Name the column or field of the labels that holds the names of the files: --task NAME "
+    "(in an export of Label Studio mostly --task image).",
+}
+
 
 @dataclass(frozen=True, eq=False)
 class Matched:
@@ -44,8 +56,7 @@ def match(labelled: Labelled, instances: Instances) -> Matched:
             f"None of the {found.n_items} labelled items is among the {len(instances.ids)} "
             f"{_what(instances)}. The labels are "
             f"about {some(list(found.items))}; the {_what(instances)} are of {some(instances.ids)}. "
-            "Name the columns that hold the same ids: --task NAME for the labels, --item-column "
-            "NAME for the other file."
+            f"{_HINTS[instances.kind]}"
         )
     kept = row[found.item] >= 0
     present, annotator = np.unique(found.annotator[kept], return_inverse=True)

@@ -10,17 +10,19 @@ import pandas as pd
 
 from annotmix.findings import Preview
 
-#: Items of each list that get a preview: suspicious labels, disagreement, suggestions.
-SHOWN = 150
+#: Items of each list (suspicious labels, disagreement, suggestions) that get a preview. Texts are small: all
+#: that the report lists get one. Thumbnails are for the first pages.
+SHOWN = {"text": 2000, "images": 150, "features": 0}
 LONGEST = 400
 THUMBNAIL = 96
 
 
-def shown_items(items: pd.DataFrame, labels: pd.DataFrame, suggestions: pd.DataFrame) -> list[str]:
-    """Items that stand first in the lists of a report."""
-    suspicious = list(dict.fromkeys(labels["task"]))[:SHOWN]
-    disputed = items["disagreement"].sort_values(ascending=False, kind="stable").index[:SHOWN]
-    return list(dict.fromkeys([*suspicious, *disputed, *suggestions["task"].head(SHOWN)]))
+def shown_items(kind: str, items: pd.DataFrame, labels: pd.DataFrame, suggestions: pd.DataFrame) -> list[str]:
+    """Items of a kind ("features", "text", "images") that stand first in the lists of a report."""
+    most = SHOWN[kind]
+    suspicious = list(dict.fromkeys(labels["task"]))[:most]
+    disputed = items["disagreement"].sort_values(ascending=False, kind="stable").index[:most]
+    return list(dict.fromkeys([*suspicious, *disputed, *suggestions["task"].head(most)]))
 
 
 def make_previews(kind: str, instances: Mapping[str, Any], wanted: Sequence[str]) -> dict[str, Preview]:

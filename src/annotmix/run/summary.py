@@ -5,16 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from annotmix.findings import Findings
-
-_NAMES = {
-    "clf-acc": "classifier alone right",
-    "consensus-acc": "consensus right",
-    "majority-acc": "majority vote right",
-    "label-auroc": "AUROC of right against wrong labels",
-    "annotator-rank": "rank correlation of annotators' estimated and real accuracy",
-    "ece": "calibration error of the consensus",
-}
+from annotmix.findings import SCORES, Findings
 
 
 def summary(found: Findings, out: Path) -> dict[str, Any]:
@@ -69,12 +60,10 @@ def score_lines(found: Findings) -> list[str]:
     """Scores on true labels, a line each."""
     if not found.scores:
         return []
-    given = {name: value for name, value in found.scores.items() if name in _NAMES and value == value}
     shown = [
-        f"  {_NAMES[name]:<60} {value:.3f}"
-        if not name.endswith("-acc")
-        else f"  {_NAMES[name]:<60} {value:.1%}"
-        for name, value in given.items()
+        f"  {SCORES[name][0]:<78} {value:{SCORES[name][1]}}"
+        for name, value in found.scores.items()
+        if name != "n" and name in SCORES and value == value
     ]
     return [f"On {found.scores['n']:.0f} items with a true label", *shown]
 
