@@ -13,6 +13,7 @@ import annotmix
 from annotmix.aggregation import majority_vote
 from annotmix.annotations import Annotations
 from annotmix.run import asking
+from annotmix.run.finding import doubts
 from annotmix.run.fitting import fit
 from annotmix.run.folder import RunFolder
 from annotmix.run.request import Request
@@ -187,3 +188,11 @@ def test_texts_come_with_the_export(problem, tmp_path, monkeypatch):
     loaded = annotmix.load(tmp_path / "run" / "model")
     assert loaded.n_features_in_ == 384
     assert RunFolder(tmp_path / "run").preparation()[0]["kind"] == "text"
+
+
+def test_labels_of_a_classifier_that_has_hardly_learnt_come_with_a_warning():
+    items = pd.DataFrame({"n_labels": [2, 1, 0], "probability": [0.3, 0.4, 1.0]})
+    (doubt,) = doubts(items)
+    assert "only 35% sure on average" in doubt
+    assert doubts(items.assign(probability=0.9)) == []
+    assert doubts(items.assign(n_labels=0)) == []

@@ -144,7 +144,10 @@ def test_full_disk_leaves_the_old_run_whole(problem, copied, monkeypatch, full):
 
 def test_mistakes_leave_nothing_behind(problem, tmp_path):
     out = tmp_path / "run"
-    other, empty, alike = tmp_path / "other.csv", tmp_path / "empty.csv", tmp_path / "alike.csv"
+    other, empty, alike, nameless = (
+        tmp_path / f"{name}.csv" for name in ("other", "empty", "alike", "nameless")
+    )
+    nameless.write_text("height,width\n1,2\n")
     other.write_text("id,x\nq1,1\nq2,2\n")
     empty.write_text("")
     alike.write_text("task,worker,label\n000,a,yes\n001,b,yes\n")
@@ -160,7 +163,10 @@ def test_mistakes_leave_nothing_behind(problem, tmp_path):
         ((labels, "--images", items), "is not a folder with images"),
         ((labels, "--images", tmp_path / "photos"), "holds no images"),
         ((alike, "--features", items), "All labels are 'yes'; a classifier needs at least two classes"),
-        ((items, "--features", items), "no column for the worker"),
+        ((items, "--features", items), "no column for the annotator"),
+        ((labels, "--features", nameless), "no column for the item, such as 'task'"),
+        ((labels, "--features", nameless), "Name the column with --item-column NAME"),
+        ((labels, "--features", items, "--valid", other), "Call the column 'truth'"),
         ((labels, "--features", other), "None of the"),
         ((labels,), "--features FILE, --text FILE or --images FOLDER"),
         ((labels, "--features", other, "--images", tmp_path), "Give one of"),

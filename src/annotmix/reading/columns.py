@@ -31,14 +31,20 @@ ALIASES = {
 }  # fmt: skip
 #: A true label may also stand in a column that is called like a label.
 ALIASES["truth"] += ALIASES["label"]
-#: How the option is called that names the column of a role.
-OPTIONS = {
-    "task": "--task",
-    "worker": "--worker",
-    "label": "--label",
-    "truth": "--label",
-    "text": "--text-column",
+#: The item in a file of features, texts or clean labels, and the clean label itself: columns alike, other
+#: options.
+ALIASES |= {"item": ALIASES["task"], "valid": ALIASES["truth"]}
+#: What to do where the column of a role is not found.
+HINTS = {
+    "task": "Name the column with --task NAME.",
+    "worker": "Name the column with --worker NAME.",
+    "label": "Name the column with --label NAME.",
+    "truth": "Name the column with --label NAME.",
+    "text": "Name the column with --text-column NAME.",
+    "item": "Name the column with --item-column NAME.",
+    "valid": "Call the column 'truth'.",
 }
+_CALLED = {"valid": "true label", "truth": "true label"}
 
 
 def find_column(columns: Sequence[Any], role: str, given: str | None, name: str) -> str:
@@ -47,7 +53,7 @@ def find_column(columns: Sequence[Any], role: str, given: str | None, name: str)
     Parameters
     ----------
     columns : sequence of str
-    role : {"task", "worker", "label", "truth", "text"}
+    role : {"task", "worker", "label", "truth", "text", "item", "valid"}
     given : str, optional
         The name that the user gave.
     name : str
@@ -61,12 +67,9 @@ def find_column(columns: Sequence[Any], role: str, given: str | None, name: str)
         looked = (
             f"column {given!r}"
             if given is not None
-            else f"column for the {role}, such as {ALIASES[role][0]!r}"
+            else f"column for the {_CALLED.get(role, role)}, such as {ALIASES[role][0]!r}"
         )
-        raise ValueError(
-            f"{name!r} has no {looked}. It has {shown(columns)}.{hint} Name the column with "
-            f"{OPTIONS[role]} NAME."
-        )
+        raise ValueError(f"{name!r} has no {looked}. It has {shown(columns)}.{hint} {HINTS[role]}")
     if (times := list(columns).count(found)) > 1:
         raise ValueError(f"{name!r} has {times} columns {found!r}; keep one of them.")
     return found

@@ -92,10 +92,11 @@ def read_features(
         return _array(path, ids)
     if ids is not None:
         raise ValueError(
-            f"--ids is for arrays (NPY); {path.name!r} is a table, name its column of ids with --task NAME."
+            f"--ids is for arrays (NPY); {path.name!r} is a table, name its column of ids with "
+            "--item-column NAME."
         )
     table, notes = files.read_table(path)
-    column = find_column(table.columns, "task", task, path.name)
+    column = find_column(table.columns, "item", task, path.name)
     names, changed = as_texts(table[column], "item's id", ("nan",))
     kept, more = _kept(table, column, set(include), set(exclude), path.name)
     rows, repeats = _first_of_each(names, path.name)
@@ -114,7 +115,7 @@ def read_features(
 def read_texts(path: Path, column: str | None = None, task: str | None = None) -> Instances:
     """Texts in a column of a table, with a column of ids."""
     table, notes = files.read_table(path)
-    key = find_column(table.columns, "task", task, path.name)
+    key = find_column(table.columns, "item", task, path.name)
     others = [name for name in table.columns if name != key]
     text = find_column(
         others, "text", column or guess_column(others, "text") or _longest(table[others]), path.name

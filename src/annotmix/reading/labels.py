@@ -59,10 +59,14 @@ def read_labels(
 
 
 def read_truth(path: Path, columns: Columns, role: str = "truth") -> tuple[dict[str, str], list[str], Source]:
-    """True labels by item: a table with the columns of the item and of its label."""
+    """True labels by item: a table with the columns of the item and of its label.
+
+    `role` is "truth", or "valid" where they are given to `annotmix fit`.
+    """
     table, notes = files.read_table(path)
-    task = find_column(table.columns, "task", columns.task, path.name)
-    label = find_column(table.columns, "truth", columns.label, path.name)
+    key = "item" if role == "valid" else "task"
+    task = find_column(table.columns, key, columns.task, path.name)
+    label = find_column(table.columns, role, columns.label, path.name)
     if task == label:
         raise ValueError(f"{path.name!r}: item and true label must be two columns, found only {task!r}.")
     tasks, changed = as_texts(table[task], "item's id", ("nan",))

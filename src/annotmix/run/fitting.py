@@ -211,7 +211,7 @@ def _find(
     believed = beliefs(model, prepared.X, matched.annotations, instances.ids)
     items, labels = finding.item_table(believed), finding.label_table(believed)
     suggestions = suggest_from(believed, defaults.SUGGESTIONS)
-    notes = list(notes)
+    notes = [*notes, *finding.doubts(items)]
     if not believed.knows_annotators:
         notes.append(
             f"{request.approach} has no annotator model: labels are the classifier's alone, and "

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from annotmix.findings import SCORES, Findings
+from annotmix.run.finding import doubts
 
 
 def summary(found: Findings, out: Path) -> dict[str, Any]:
@@ -43,6 +44,7 @@ def lines(found: Findings, out: Path) -> list[str]:
         "label than most annotators gave.",
         f"  Annotators are right in {worst['accuracy']:.0%} ({_short(worst.name)}) to {best['accuracy']:.0%} "
         f"({_short(best.name)}) of their labels, by estimate.",
+        *(f"  {doubt}" for doubt in doubts(found.items)),
         *score_lines(found),
     ]
     where = {
