@@ -24,6 +24,9 @@ SCORES = {
     "ece": ("Mean distance of confidence and share of right labels (ece)", ".1%"),
 }
 
+#: Where labels found are less sure than this on average, the classifier has hardly learnt yet.
+HARDLY_SURE = 0.5
+
 
 @dataclass(frozen=True)
 class Preview:
@@ -100,3 +103,14 @@ class Findings:
     settings: Mapping[str, Any] = field(default_factory=dict)
     inputs: list[Mapping[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+
+def doubts(items: pd.DataFrame) -> list[str]:
+    """What about the labels found should be known before they are used; `items` as `Findings.items`."""
+    sure = items.loc[items["n_labels"] > 0, "probability"].mean()
+    if not sure < HARDLY_SURE:
+        return []
+    return [
+        f"The labels found are only {sure:.0%} sure on average: the classifier has hardly learnt from so few "
+        "items and epochs, and the majority may be nearer to the truth. Try more --epochs."
+    ]

@@ -13,14 +13,16 @@ import pytest
 import some_findings
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from some_findings import bare, small
+from some_findings import bare, invented, small
 from test_page import Balance
 
 from annotmix.findings import Preview
 from annotmix.report import payload as payload_module
+from annotmix.report.opening import opening
 from annotmix.report.page import embedded_json
 from annotmix.report.payload import UNKNOWN, matrices, payload, short
 from annotmix.report.run import run_page, write_report
+from annotmix.report.words import share
 
 
 def decoded(text, dtype=np.uint8):
@@ -205,3 +207,20 @@ def test_thumbnails_that_were_left_out_are_counted():
     some = replace(found, previews={task: Preview(task, b"jpeg") for task in tasks[:30]})
     assert f"30 of the {listed} items that it lists have a thumbnail" in words(run_page(some))
     assert f"{listed - 30} were left out" in words(run_page(some))
+
+
+def test_the_first_screen_warns_where_the_classifier_has_hardly_learnt():
+    found = invented(20, 4, 3, 60)
+    unsure = replace(found, items=found.items.assign(probability=0.4))
+    assert "only 40% sure on average" in opening(unsure)
+    assert "sure on average" not in opening(found)
+
+
+def test_nothing_at_all_is_not_said_to_be_a_little():
+    assert [share(value) for value in (0.0, 1e-5, 0.5, 0.99999, 1.0)] == [
+        "0.0%",
+        "below 0.1%",
+        "50.0%",
+        "over 99.9%",
+        "100.0%",
+    ]

@@ -12,8 +12,8 @@ from run_problem import EPOCHS
 import annotmix
 from annotmix.aggregation import majority_vote
 from annotmix.annotations import Annotations
+from annotmix.findings import doubts
 from annotmix.run import asking
-from annotmix.run.finding import doubts
 from annotmix.run.fitting import fit
 from annotmix.run.folder import RunFolder
 from annotmix.run.request import Request

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from annotmix.findings import Findings
+from annotmix.findings import Findings, doubts
 from annotmix.report.markup import Markup, element
 from annotmix.report.payload import short
 from annotmix.report.words import count, named, whole
@@ -31,6 +31,7 @@ def opening(found: Findings) -> Markup:
             "the item looks like.",
             class_="lead",
         ),
+        *(element("p", doubt, class_="lead") for doubt in doubts(found.items)),
         element(
             "dl",
             *(

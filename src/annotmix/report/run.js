@@ -34,7 +34,7 @@
 
   function percent(share) {
     if (share === null) return "–";
-    if (share < 0.0005) return "below 0.1%";
+    if (share > 0 && share < 0.0005) return "below 0.1%";
     if (share > 0.9995 && share < 1) return "over 99.9%";
     return (100 * share).toFixed(1) + "%";
   }

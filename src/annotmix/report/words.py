@@ -19,7 +19,7 @@ def share(value: float) -> str:
     """A share in percent; what is almost none or almost all is not rounded to it."""
     if not np.isfinite(value):
         return "–"
-    if value < 0.0005:
+    if 0 < value < 0.0005:
         return "below 0.1%"
     return "over 99.9%" if 0.9995 < value < 1 else f"{value:.1%}"
 

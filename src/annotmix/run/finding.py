@@ -19,8 +19,6 @@ Floats = NDArray[np.float64]
 LEVEL = 0.95
 #: An annotator with so many labels, all the same, is worth a note.
 MANY_ALIKE = 10
-#: Where labels found are less sure than this on average, the classifier has hardly learnt yet.
-HARDLY_SURE = 0.5
 
 
 def item_table(believed: Beliefs) -> pd.DataFrame:
@@ -166,14 +164,3 @@ def remarks(a: Annotations) -> list[str]:
             f"{some(a.annotators[alike])}."
         )
     return notes
-
-
-def doubts(items: pd.DataFrame) -> list[str]:
-    """What about the labels found should be known before they are used; `items` as `Findings.items`."""
-    sure = items.loc[items["n_labels"] > 0, "probability"].mean()
-    if not sure < HARDLY_SURE:
-        return []
-    return [
-        f"The labels found are only {sure:.0%} sure on average: the classifier has hardly learnt from so few "
-        "items and epochs, and the majority may be nearer to the truth. Try more --epochs."
-    ]

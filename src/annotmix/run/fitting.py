@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import annotmix
 from annotmix.beliefs import Beliefs, beliefs
 from annotmix.encoders import encoder_from_dict, make_encoder
-from annotmix.findings import Findings
+from annotmix.findings import Findings, doubts
 from annotmix.multi_annotator import MultiAnnotatorClassifier
 from annotmix.persistence import ModelFileError
 from annotmix.preparation import Preparation, fit_preparation
@@ -211,7 +211,7 @@ def _find(
     believed = beliefs(model, prepared.X, matched.annotations, instances.ids)
     items, labels = finding.item_table(believed), finding.label_table(believed)
     suggestions = suggest_from(believed, defaults.SUGGESTIONS)
-    notes = [*notes, *finding.doubts(items)]
+    notes = [*notes, *doubts(items)]
     if not believed.knows_annotators:
         notes.append(
             f"{request.approach} has no annotator model: labels are the classifier's alone, and "

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from annotmix.findings import SCORES, Findings
-from annotmix.run.finding import doubts
+from annotmix.findings import SCORES, Findings, doubts
 
 
 def summary(found: Findings, out: Path) -> dict[str, Any]:
