@@ -24,7 +24,7 @@ from annotmix.annotations import Annotations
 from annotmix.approaches.base import Approach, Batch
 from annotmix.augmentation import Augmentation
 from annotmix.inference import EvaluationSet, Features, scores
-from annotmix.optimizer import FlatRAdam
+from annotmix.optimizer import RAdam
 from annotmix.persistence import ModelFileError, load_tensors, save_tensors
 from annotmix.progress import Progress
 
@@ -93,7 +93,7 @@ def train(
         model.begin(annotations, rng)
     fabric = Fabric(accelerator=X.device.type, devices=1, precision=settings.precision)
     groups = model.parameter_groups(settings.lr, settings.weight_decay)
-    optimizer = FlatRAdam(groups, lr=settings.lr)
+    optimizer = RAdam(groups, lr=settings.lr)
     wrapped, wrapped_optimizer = fabric.setup(model, optimizer)
     run = _resume(model, optimizer, settings, fingerprint)
     labels = Labels(annotations, X.device)
@@ -108,12 +108,15 @@ def train(
             model.train()
             with randomness(settings.seed, EPOCH, epoch) as rng:
                 for batch in labels.batches(X, settings.batch_size, rng, settings.augment):
+                    optimizer.catch_up(batch.annotator)
                     loss = wrapped(batch, rng)
                     fabric.backward(loss)
                     wrapped_optimizer.step()
                     wrapped_optimizer.zero_grad()
                     model.after_step()
                     total += loss.detach() * len(batch.label)
+            if monitor or _due(epoch + 1, settings):
+                optimizer.catch_up()
             model.after_epoch(X, (epoch + 1) / settings.max_epochs)
             row = {"epoch": epoch + 1, "loss": float(total) / len(annotations), "lr": lr}
             _require_finite(row["loss"], epoch + 1)
