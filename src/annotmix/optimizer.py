@@ -1,16 +1,17 @@
 """RAdam in one pass over memory, and rows of large tables only when they are needed.
 
-The rectified step of RAdam is a step of Adam with another learning rate and another ε, so PyTorch's fused kernel
-of Adam does it: parameters, gradients and moments are read and written once. The arithmetic is that of
+The rectified step of RAdam is a step of Adam with another learning rate and another ε, so PyTorch's fused
+kernel of Adam does it: parameters, gradients and moments are read and written once. The arithmetic is that of
 `torch.optim.RAdam` with coupled weight decay.
 
 A table of 100 000 annotators would still be gone over in every step, though a batch knows a hundred of them.
 A parameter with a sparse gradient therefore gets *late* steps. A row without a gradient for g steps has
 
-    m_k = β₁^k m,   v_k = β₂^k v,   w_g = w − Σ_k c_k m_k / (√v_k + ε) = w − m Σ_k c_k (β₁/√β₂)^k / (√v + ε β₂^(−k/2))
+    m_k = β₁^k m,   v_k = β₂^k v,   and is at   w − Σ_k c_k m_k / (√v_k + ε),   k = 1 … g,
 
-with c_k the step sizes it has missed; all of that is done at once when the row is needed again, with the
-weighted mean of ε β₂^(−k/2), which stays between ε and 1.1 ε.
+with c_k the sizes of the steps that it has missed. All of that is done at once when the row is needed again:
+the sum is m Σ_k c_k (β₁/√β₂)^k / (√v + ε β₂^(−k/2)), taken with the weighted mean of β₂^(−k/2), which stays
+between 1 and 1.1.
 """
 
 from __future__ import annotations
@@ -94,8 +95,9 @@ class RAdam(torch.optim.Optimizer):
         """
         for p, group, moves in self._tables:
             t = int(self.state[group["params"][0]]["step"])
-            for part in torch.arange(len(p), device=p.device).split(BLOCK) if rows is None else [rows]:
-                self._late(p, part, t, group, moves)
+            blocks = [rows] if rows is not None else torch.split(torch.arange(len(p), device=p.device), BLOCK)
+            for block in blocks:
+                self._late(p, block, t, group, moves)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from the state of an optimiser that had caught up."""
