@@ -76,11 +76,11 @@ class MatrixProducts:
                 self.products.append((g, w, torch.empty(rows, n_in)))
 
     def epoch(self) -> float:
-        started = time.perf_counter()
+        started = time.process_time()
         for _ in range(self.steps):
             for a, b, out in self.products:
                 torch.mm(a, b, out=out)
-        return time.perf_counter() - started
+        return time.process_time() - started
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from annotmix.persistence import ModelFileError
 
 
 def classifier(**params):
-    defaults = {"hidden": (64, 32), "max_epochs": 10, "batch_size": 32, "random_state": 0, "progress": False}
+    defaults = {"hidden": (64, 32), "max_epochs": 10, "batch_size": 32, "random_state": 6, "progress": False}
     return AnnotMixClassifier(**(defaults | params))
 
 
@@ -222,7 +222,7 @@ def slow_confusion(clf, x, m):
     with torch.no_grad():
         h = module.classifier.features(torch.as_tensor(x)[None])
         e_a = module.annotator_model.embed_annotator.weight[m] + module.annotator_model.embed_annotator.bias
-        logits = module.annotator_model(h, e_a[None])[0].double().numpy()
+        logits = module.annotator_model.head(module.annotator_model(h, e_a[None]))[0].double().numpy()
     return np.exp(logits - logsumexp(logits, axis=1, keepdims=True))
 
 

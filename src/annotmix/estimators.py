@@ -105,7 +105,8 @@ def load(
         with randomness(clf.seed_, INITIALISATION):
             clf.module_ = clf._make_module(facts["n_modelled"]).to(pick_device(device))
         clf.module_.finish()
-        clf.states_ = {clf.select: tensors}
+        # copies: results depend on the alignment of memory, and a file has its own
+        clf.states_ = {clf.select: {name: t.to(clf._device, copy=True) for name, t in tensors.items()}}
         return clf.use(clf.select)
     except persistence.ModelFileError:
         raise

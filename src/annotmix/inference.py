@@ -1,14 +1,13 @@
 """What a trained model says, in pieces that fit into memory.
 
-Pairs (instance, annotator) are worked off in chunks, so that no more than about `PAIR_BUDGET` entries of
-confusion matrices and features exist at a time, however many annotators and classes there are.
+Pairs (instance, annotator) are worked off in chunks, so that no more than about `PAIR_BUDGET` numbers about
+pairs exist at a time, however many annotators and classes there are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
@@ -17,15 +16,14 @@ from torch import Tensor
 
 from annotmix import metrics
 from annotmix.annotations import Annotations
-from annotmix.approaches.base import Approach
+from annotmix.approaches.base import About, Approach
 
-#: Entries of confusion matrices and features that may exist at a time (64 MB of float32).
+#: Numbers about pairs, confusion matrices and features, that may exist at a time (64 MB of float32).
 PAIR_BUDGET = 1 << 24
 #: Instances whose features are computed at a time: this many numbers go in.
 ROW_BUDGET = 1 << 20
 
 Floats = NDArray[np.float32]
-About = Literal["annotator_log_proba", "annotator_perf", "log_confusion"]
 
 
 class Features:
@@ -107,7 +105,7 @@ def about_pairs(
 ) -> Iterator[tuple[slice, Tensor]]:
     """What the model says about pairs (row of h, annotator), a chunk at a time."""
     model.eval()
-    step = max(1, PAIR_BUDGET // (model.classifier.n_classes**2 + h.shape[1]))
+    step = max(1, PAIR_BUDGET // (model.numbers_a_pair(about) + h.shape[1]))
     for first in range(0, len(row), step):
         chunk = slice(first, first + step)
         yield chunk, getattr(model, about)(h[_index(row[chunk], h)], _index(annotator[chunk], h))

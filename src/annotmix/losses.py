@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 #: Share of a squared length that single precision cannot tell from none.
@@ -57,9 +54,26 @@ def marginal_nll(
     if (partner_label is None) != (lam is None):
         raise ValueError("partner_label and lam belong together: pass both or none of them.")
     if partner_label is None or lam is None:
-        return -label_log_likelihood(log_p, logits, label.unsqueeze(1)).mean()
-    both = label_log_likelihood(log_p, logits, torch.stack([label, partner_label], dim=1))
-    return -torch.lerp(both[:, 1], both[:, 0], lam.to(both.dtype)).mean()
+        return mixed_nll(label_log_likelihood(log_p, logits, label.unsqueeze(1)))
+    both = torch.stack([label, partner_label], dim=1)
+    return mixed_nll(label_log_likelihood(log_p, logits, both), lam)
+
+
+def mixed_nll(log_likelihood: Tensor, lam: Tensor | None = None) -> Tensor:
+    """Mean negative log-likelihood of labels, or of mixes of two with the weights λ and 1 − λ.
+
+    Parameters
+    ----------
+    log_likelihood : tensor, shape (n, 1), or (n, 2) with λ
+    lam : tensor, shape (n,), optional
+
+    Returns
+    -------
+    tensor, shape ()
+    """
+    if lam is None:
+        return -log_likelihood.mean()
+    return -torch.lerp(log_likelihood[:, 1], log_likelihood[:, 0], lam.to(log_likelihood.dtype)).mean()
 
 
 def label_log_likelihood(log_p: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
@@ -76,38 +90,9 @@ def label_log_likelihood(log_p: Tensor, logits: Tensor, labels: Tensor) -> Tenso
     -------
     tensor, shape (n, J)
     """
-    result: Tensor = _LabelLogLikelihood.apply(log_p, logits, labels)  # type: ignore[no-untyped-call]
-    return result
-
-
-class _LabelLogLikelihood(torch.autograd.Function):
-    """`label_log_likelihood` with its gradient written out.
-
-    With r_jc = p_c Π_c,kj / Σ_c' p_c' Π_c',kj, the posterior of class c given the j-th label, g_j the
-    gradient that comes in and w_c = Σ_j g_j r_jc, the gradient for log p_c is w_c, and that for the logits
-    is Σ_j g_j r_jc 1[k = k_j] − w_c Π_ck. So the backward pass is one scaled copy of Π; autograd would
-    scatter into zeros and go over all C² entries several times.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, log_p: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
-        log_confusion = F.log_softmax(logits, dim=-1, dtype=log_p.dtype)
-        columns = labels.unsqueeze(1).expand(-1, log_p.shape[1], -1)  # (n, C, J)
-        joint = log_confusion.gather(2, columns) + log_p.unsqueeze(-1)
-        log_likelihood = torch.logsumexp(joint, dim=1)
-        posterior = (joint - log_likelihood.unsqueeze(1)).exp_()
-        ctx.save_for_backward(log_confusion, columns, posterior)
-        ctx.logits_dtype = logits.dtype
-        return log_likelihood
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
-        log_confusion, columns, posterior = ctx.saved_tensors
-        posterior = posterior * grad.unsqueeze(1)
-        w = posterior.sum(dim=-1)  # (n, C)
-        grad_logits = log_confusion.exp().mul_(-w.unsqueeze(-1)).scatter_add_(2, columns, posterior)
-        return w, grad_logits.to(ctx.logits_dtype), None
+    log_confusion = F.log_softmax(logits, dim=-1, dtype=log_p.dtype)
+    columns = labels.unsqueeze(1).expand(-1, log_p.shape[1], -1)  # (n, C, J)
+    return torch.logsumexp(log_confusion.gather(2, columns) + log_p.unsqueeze(-1), dim=1)
 
 
 def adapt(p: Tensor, W: Tensor) -> Tensor:

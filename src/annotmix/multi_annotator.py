@@ -216,11 +216,11 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         kept = self.module_.state_dict()
         states = {"last": kept} | ({"best": run.best_state} if run.best_state else {})
         self.states_ = {
-            which: {name: state[name].detach().clone() for name in kept} for which, state in states.items()
+            which: {name: state[name].detach() for name in kept} for which, state in states.items()
         }
-        for which, state in self.states_.items():
-            self.module_.load_state_dict(state)
-            self.states_[which] = {**state, REFERENCE_NAME: encode(self.module_, reference)[0].clone()}
+        for state in self.states_.values():
+            self.module_.load_state_dict(state, assign=True)
+            state[REFERENCE_NAME] = encode(self.module_, reference)[0].clone()
         return self.use(self.select)
 
     def use(self, which: str) -> MultiAnnotatorClassifier:
@@ -233,7 +233,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         state = dict(self.states_[which])
         # a copy: results depend on the alignment of memory, and a loaded file has its own
         self._reference = state.pop(REFERENCE_NAME).to(self._device).clone()
-        self.module_.load_state_dict(state)
+        self.module_.load_state_dict(state, assign=True)  # the module is a view of the state: no second copy
         self.module_.eval()
         return self
 

@@ -5,9 +5,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from annotmix.confusion import make_head
+
+#: Rows of a table from which on its gradient is sparse; below, going over all of them is quicker.
+SPARSE_FROM = 2000
 
 
 class BatchNorm(nn.BatchNorm1d):
@@ -26,7 +32,7 @@ class BatchNorm(nn.BatchNorm1d):
 
 
 class Dropout(nn.Dropout):
-    """Dropout that draws 16 bits an entry instead of a float: several times faster on a CPU.
+    """Dropout that draws 16 bits an entry instead of a float, and one bit for p = 1/2: faster on a CPU.
 
     The chance is p to the nearest 1/65536. On other devices it is PyTorch's own.
     """
@@ -36,9 +42,13 @@ class Dropout(nn.Dropout):
         cut = round(self.p * 65536)
         if not self.training or input.device.type != "cpu" or not 0 < cut < 65536:
             return super().forward(input)
-        bits = torch.empty(-(-input.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
-        keep = (bits.view(torch.int16)[: input.numel()] >= cut - 32768).view(input.shape)
-        return input * keep.to(input.dtype).mul_(65536 / (65536 - cut))
+        n, a_word = input.numel(), 64 if cut == 32768 else 4
+        bits = torch.empty(-(-n // a_word), dtype=torch.int64).random_(-(2**63), None)
+        if cut == 32768:
+            keep = torch.from_numpy(np.unpackbits(bits.numpy().view(np.uint8), count=n))
+        else:
+            keep = bits.view(torch.int16)[:n] >= cut - 32768
+        return input * keep.view(input.shape).to(input.dtype).mul_(65536 / (65536 - cut))
 
 
 class MLP(nn.Sequential):
@@ -169,7 +179,8 @@ class AnnotatorEmbedding(nn.Module):
     """Linear(M → d) applied to one-hot annotators, as a look-up of rows.
 
     The one-hot vectors never exist: annotator m is row m of the table, and a mix of two annotators is a
-    mix of two rows. Initialised like PyTorch's Linear(M → d).
+    mix of two rows. Initialised like PyTorch's Linear(M → d). The gradient of a large table has rows only
+    for the annotators of the batch.
     """
 
     def __init__(self, n_annotators: int, n_dim: int):
@@ -180,34 +191,11 @@ class AnnotatorEmbedding(nn.Module):
 
     def forward(self, annotator: Tensor) -> Tensor:
         """Embeddings, shape (n, d), of annotator indices, shape (n,)."""
-        return F.embedding(annotator, self.weight) + self.bias
-
-
-class ConfusionHead(nn.Linear):
-    """Linear(d → C²) whose confusion matrices start near η on the diagonal.
-
-    Returns unnormalised logits; row-softmax makes them a confusion matrix [true class, given label].
-    """
-
-    def __init__(self, n_dim: int, n_classes: int, eta: float):
-        super().__init__(n_dim, n_classes**2)
-        self.n_classes = n_classes
-        if not 1 / n_classes < eta < 1:
-            raise ValueError(
-                f"eta, the chance of a right label that annotators start with, must lie between 1/C = "
-                f"{1 / n_classes:.3g} (C = {n_classes} classes) and 1, found {eta}."
-            )
-        with torch.no_grad():
-            diagonal = torch.full((n_classes,), eta * (n_classes - 1) / (1 - eta)).log()
-            self.bias.copy_(torch.diag(diagonal).flatten())
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Logits, shape (n, C, C), of inputs, shape (n, d)."""
-        return super().forward(input).view(-1, self.n_classes, self.n_classes)
+        return F.embedding(annotator, self.weight, sparse=len(self.weight) > SPARSE_FROM) + self.bias
 
 
 class AnnotatorNetwork(nn.Module):
-    """annot-mix's annotator model: confusion logits from features and an annotator's embedding."""
+    """annot-mix's annotator model: confusion matrices from features and an annotator's embedding."""
 
     def __init__(
         self,
@@ -217,6 +205,7 @@ class AnnotatorNetwork(nn.Module):
         eta: float,
         n_dim: int = 128,
         dropout: float = 0.5,
+        rank: int = 0,
     ):
         super().__init__()
         self.embed_instance = nn.Linear(n_hidden, n_dim)
@@ -224,10 +213,10 @@ class AnnotatorNetwork(nn.Module):
         self.trunk = nn.Sequential(
             Dropout(dropout), nn.Linear(2 * n_dim, n_dim), BatchNorm(n_dim), nn.ReLU(inplace=True)
         )
-        self.head = ConfusionHead(n_dim, n_classes, eta)
+        self.head = make_head(n_dim, n_classes, eta, rank)
 
     def forward(self, h: Tensor, e_a: Tensor) -> Tensor:
-        """Confusion logits, shape (n, C, C).
+        """States u, shape (n, d), which `head` answers questions about.
 
         Parameters
         ----------
@@ -237,5 +226,5 @@ class AnnotatorNetwork(nn.Module):
             Embeddings of the annotators.
         """
         e_x = self.embed_instance(h.detach())
-        logits: Tensor = self.head(self.trunk(torch.cat([e_x, e_a], dim=1)))
-        return logits
+        u: Tensor = self.trunk(torch.cat([e_x, e_a], dim=1))
+        return u

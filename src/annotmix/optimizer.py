@@ -24,8 +24,8 @@ import torch
 from torch import Tensor, nn
 
 Tensors = list[Tensor]
-#: Missed steps that still move a row: (β₁/√β₂)^k is below single precision after them.
-TAIL = 200
+#: Missed steps that still move a row: what is left of (β₁/√β₂)^k after them is below single precision.
+TAIL = 160
 #: Rows that are brought up to date at a time.
 BLOCK = 8192
 
@@ -56,6 +56,12 @@ class RAdam(torch.optim.Optimizer):
         self._moves = [_Moves() for _ in self.param_groups]
         self._tables: list[tuple[nn.Parameter, dict[str, Any], _Moves]] = []
 
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget all gradients."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.grad = None
+
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
         """One step for all groups."""
@@ -65,24 +71,33 @@ class RAdam(torch.optim.Optimizer):
                 self._start(group, moves)
             step = self.state[params[0]]["step"]  # one a group, under its first parameter
             step += 1
-            move, adaptive = _move(int(step), group)
-            moves.add(int(step), move)
-            dense, grads = [], []
+            t = int(step)
+            move, adaptive = _move(t, group)
+            dense = []
             for p in params:
-                grad = torch.zeros_like(p) if p.grad is None else p.grad
-                if not grad.is_sparse:
+                if p.grad is None:
+                    p.grad = torch.zeros_like(p)
+                if not p.grad.is_sparse:
                     dense.append(p)
-                    grads.append(grad)
                 elif adaptive and not group["weight_decay"]:
-                    self._step_rows(p, grad.coalesce(), int(step), group, moves)
+                    self._late(p, p.grad.coalesce().indices()[0], t - 1, group, moves)
+                    self._step_rows(p, p.grad.coalesce(), t, group, move)
                 else:
+                    p.grad = p.grad.to_dense()
                     dense.append(p)
-                    grads.append(grad.to_dense())
-                    self.state[p]["done"].fill_(int(step))
+                    self.state[p]["done"].fill_(t)
             if dense:
-                m = [self.state[p]["exp_avg"] for p in dense]
-                v = [self.state[p]["exp_avg_sq"] for p in dense]
-                (_fused if adaptive else _plain)(dense, grads, m, v, step, move, group)
+                state = [self.state[p] for p in dense]
+                (_fused if adaptive else _plain)(
+                    dense,
+                    [p.grad for p in dense],
+                    [s["exp_avg"] for s in state],
+                    [s["exp_avg_sq"] for s in state],
+                    step,
+                    move,
+                    group,
+                )
+            moves.add(t, move)
 
     @torch.no_grad()
     def catch_up(self, rows: Tensor | None = None) -> None:
@@ -119,57 +134,58 @@ class RAdam(torch.optim.Optimizer):
         first = group["params"][0]
         self.state[first]["step"] = torch.zeros((), device=first.device)
 
-    def _step_rows(self, p: nn.Parameter, grad: Tensor, t: int, group: dict[str, Any], moves: _Moves) -> None:
-        """Step t for the rows that have a gradient, after the steps they have missed."""
+    def _step_rows(self, p: nn.Parameter, grad: Tensor, t: int, group: dict[str, Any], move: float) -> None:
+        """Step t for the rows that have a gradient."""
         rows, g = grad.indices()[0], grad.values()
-        self._late(p, rows, t - 1, group, moves)
         beta1, beta2 = group["betas"]
         state = self.state[p]
-        m = state["exp_avg"][rows].lerp_(g, 1 - beta1)
-        v = state["exp_avg_sq"][rows].mul_(beta2).addcmul_(g, g, value=1 - beta2)
-        p[rows] = p[rows].addcdiv_(m, v.sqrt().add_(group["eps"]), value=-moves.of(t))
-        state["exp_avg"][rows], state["exp_avg_sq"][rows], state["done"][rows] = m, v, t
+        m = state["exp_avg"].index_select(0, rows).lerp_(g, 1 - beta1)
+        v = state["exp_avg_sq"].index_select(0, rows).mul_(beta2).addcmul_(g, g, value=1 - beta2)
+        p.index_add_(0, rows, m / v.sqrt().add_(group["eps"]), alpha=-move)
+        state["exp_avg"].index_copy_(0, rows, m)
+        state["exp_avg_sq"].index_copy_(0, rows, v)
+        state["done"].index_fill_(0, rows, t)
 
     def _late(self, p: nn.Parameter, rows: Tensor, t: int, group: dict[str, Any], moves: _Moves) -> None:
         """Bring rows to where step t leaves them, without gradients since they were last moved."""
         state, (beta1, beta2) = self.state[p], group["betas"]
-        late = state["done"][rows] < t
-        if not late.any():
-            return
-        rows = rows[late]
-        done = state["done"][rows].unsqueeze(1)
-        gap = t - done
-        k = torch.arange(1, min(TAIL, int(gap.max())) + 1, device=p.device)
-        each = moves.at((done + k).clamp_max(t)) * (k <= gap) * (beta1 / math.sqrt(beta2)) ** k.double()
-        far = each.sum(dim=1, keepdim=True)
-        stretch = (each @ beta2 ** (-0.5 * k.double())).unsqueeze(1) / far.clamp_min(1e-300)
-        eps = group["eps"] * stretch.clamp_min(1)  # there may have been no movement at all
-        m, v = state["exp_avg"][rows], state["exp_avg_sq"][rows]
-        p[rows] = p[rows].addcdiv_(m * far.to(p.dtype), v.sqrt().add_(eps.to(p.dtype)), value=-1)
-        state["exp_avg"][rows] = m * (beta1 ** gap.double()).to(p.dtype)
-        state["exp_avg_sq"][rows] = v * (beta2 ** gap.double()).to(p.dtype)
-        state["done"][rows] = t
+        done = state["done"].index_select(0, rows)
+        far, stretch = moves.missed(done, beta1, beta2)
+        gap = (t - done).double().unsqueeze(1)
+        m, v = state["exp_avg"].index_select(0, rows), state["exp_avg_sq"].index_select(0, rows)
+        way = m * far.to(p.dtype) / v.sqrt().add_((group["eps"] * stretch).to(p.dtype))
+        p.index_copy_(0, rows, p.index_select(0, rows) - way)  # rows may be named twice
+        state["exp_avg"].index_copy_(0, rows, m.mul_((beta1**gap).to(p.dtype)))
+        state["exp_avg_sq"].index_copy_(0, rows, v.mul_((beta2**gap).to(p.dtype)))
+        state["done"].index_fill_(0, rows, t)
 
 
 class _Moves:
     """How far each step moved, m / (√v + ε) being one: step t at position t − first of a growing vector."""
 
     def __init__(self) -> None:
-        self.first, self.size, self.values = 1, 0, torch.zeros(1024, dtype=torch.float64)
+        self.first, self.size, self.values = 1, 0, torch.zeros(1024 + TAIL, dtype=torch.float64)
 
     def add(self, t: int, move: float) -> None:
         if not self.size:
             self.first = t  # later than 1 where a run goes on; its rows are up to date
-        if self.size == len(self.values):
+        if self.size + TAIL >= len(self.values):
             self.values = torch.cat([self.values, torch.zeros_like(self.values)])
         self.values[self.size] = move
         self.size += 1
 
-    def of(self, t: int) -> float:
-        return float(self.values[t - self.first])
+    def missed(self, done: Tensor, beta1: float, beta2: float) -> tuple[Tensor, Tensor]:
+        """Σ_k c_k (β₁/√β₂)^k after the steps `done`, and the mean of β₂^(−k/2) in it; shapes (n, 1).
 
-    def at(self, t: Tensor) -> Tensor:
-        return self.values[(t - self.first).cpu()].to(t.device)
+        Steps that are still to come are zeros of the vector, and add nothing.
+        """
+        k = torch.arange(1, TAIL + 1, dtype=torch.float64)
+        decay = (beta1 / math.sqrt(beta2)) ** k
+        windows = self.values.unfold(0, TAIL, 1)[(done - self.first + 1).cpu()]  # (n, TAIL)
+        sums = windows @ torch.stack([decay, decay * beta2 ** (-k / 2)], dim=1)
+        far, stretched = sums[:, :1], sums[:, 1:]
+        # where there was no movement at all, nothing is stretched
+        return far.to(done.device), (stretched / far.clamp_min(1e-300)).clamp_min(1).to(done.device)
 
 
 def _move(t: int, group: dict[str, Any]) -> tuple[float, bool]:

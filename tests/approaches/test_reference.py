@@ -126,7 +126,18 @@ def annot_mix_says(w, p, h, a, train=False):
     net = "annotator_model"
     u = np.hstack([linear(w, f"{net}.embed_instance", h), embedding(w, f"{net}.embed_annotator", a)])
     u = relu(batch_norm(w, f"{net}.trunk.2", linear(w, f"{net}.trunk.1", u), train))
-    return marginal(p, softmax(linear(w, f"{net}.head", u).reshape(-1, C, C)))
+    return marginal(p, confusion_matrices(linear(w, f"{net}.head", u)))
+
+
+def confusion_matrices(outputs):
+    """Π, (P, C, C), of the outputs of a head: C² logits, label first, or a diagonal and ways to go wrong."""
+    if outputs.shape[1] == C * C:
+        return softmax(outputs.reshape(-1, C, C).transpose(0, 2, 1))
+    R = (outputs.shape[1] // C - 1) // 2
+    stay = sigmoid(outputs[:, :C])
+    A = softmax(outputs[:, C : C + C * R].reshape(-1, C, R))
+    B = softmax(outputs[:, C + C * R :].reshape(-1, R, C))
+    return np.array([np.diag(s) + np.diag(1 - s) @ a @ b for s, a, b in zip(stay, A, B, strict=True)])
 
 
 def madl_says(w, p, h, a, train=False):
@@ -135,7 +146,7 @@ def madl_says(w, p, h, a, train=False):
     o = np.array([[row @ W @ row for W in w["outer"]] for row in s])
     u = relu(batch_norm(w, "trunk.1", linear(w, "trunk.0", np.hstack([e_a, e_x, o])), train))
     u = relu(batch_norm(w, "trunk.4", linear(w, "trunk.3", u), train) + e_a)
-    return marginal(p, softmax(linear(w, "head", u).reshape(-1, C, C)))
+    return marginal(p, confusion_matrices(linear(w, "head", u)))
 
 
 def table_says(w, p, h, a):
@@ -180,7 +191,9 @@ def crowd_ar_reliability(w, p, h, a):
 # ---------------------------------------------------------------- the losses
 
 
-def annot_mix_loss(w, still, batch, rng, *, alpha=1.0, pairing="across", coefficient="triple"):
+def annot_mix_loss(
+    w, still, batch, rng, *, alpha=1.0, pairing="across", coefficient="triple", confusion_rank=None
+):
     x, a, z = expand(batch)
     if alpha > 0:
         n = len(x)
@@ -307,6 +320,7 @@ REFERENCES = {
             {"pairing": "within"},
             {"coefficient": "batch"},
             {"pairing": "within", "coefficient": "batch", "alpha": 0.5},
+            {"confusion_rank": 2},
         ),
     ),
     "conal": Reference(

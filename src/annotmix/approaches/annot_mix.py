@@ -18,12 +18,14 @@ from typing import Literal
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from annotmix import mixup
-from annotmix.approaches.base import Approach, Batch
-from annotmix.losses import marginal_nll
+from annotmix.approaches.base import About, Approach, Batch
+from annotmix.losses import mixed_nll
 from annotmix.networks import AnnotatorNetwork, Classifier
+
+#: Classes up to which confusion matrices are dense by default, and their rank beyond.
+DENSE_UP_TO, RANK = 200, 8
 
 
 class AnnotMix(Approach):
@@ -39,6 +41,9 @@ class AnnotMix(Approach):
         Mix with any triple of the batch, or only with triples of the same instance (the paper's ablation).
     coefficient : {"triple", "batch"}, default="triple"
         Draw λ for every triple, or one for the whole batch (the paper's listing).
+    confusion_rank : int, optional
+        Ways in which labels go wrong that a confusion matrix can tell apart (see `annotmix.confusion`); 0 is
+        the paper's dense matrix. By default dense up to 200 classes, and 8 beyond.
     """
 
     name = "annot-mix"
@@ -53,6 +58,7 @@ class AnnotMix(Approach):
         eta: float = 0.9,
         pairing: Literal["across", "within"] = "across",
         coefficient: Literal["triple", "batch"] = "triple",
+        confusion_rank: int | None = None,
     ):
         super().__init__(classifier, n_annotators)
         if not alpha >= 0:
@@ -62,22 +68,24 @@ class AnnotMix(Approach):
         if coefficient not in ("triple", "batch"):
             raise ValueError(f'coefficient must be "triple" or "batch", found {coefficient!r}.')
         self.alpha, self.pairing, self.coefficient = alpha, pairing, coefficient
-        self.annotator_model = AnnotatorNetwork(classifier.n_hidden, n_annotators, classifier.n_classes, eta)
+        C = classifier.n_classes
+        self.annotator_model = AnnotatorNetwork(
+            classifier.n_hidden, n_annotators, C, eta, rank=_rank(confusion_rank, C)
+        )
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
         """Mean negative log-likelihood of the mixed triples."""
         x, e_a = batch.x[batch.item], self.annotator_model.embed_annotator(batch.annotator)
-        partner_label = lam = None
+        labels, lam = batch.label.unsqueeze(1), None
         if self.alpha > 0:
             partner, lam = self._draw(batch.item, rng)
-            x, e_a, partner_label = (
-                mixup.mix(x, partner, lam),
-                mixup.mix(e_a, partner, lam),
-                batch.label[partner],
-            )
+            x, e_a = mixup.mix(x, partner, lam), mixup.mix(e_a, partner, lam)
+            labels = torch.stack([batch.label, batch.label[partner]], dim=1)
         h = self.classifier.features(x)
-        logits = self.annotator_model(h, e_a)
-        return marginal_nll(self.classifier.log_proba(h), logits, batch.label, partner_label, lam)
+        u = self.annotator_model(h, e_a)
+        return mixed_nll(
+            self.annotator_model.head.log_likelihood(u, self.classifier.log_proba(h), labels), lam
+        )
 
     def _draw(self, item: Tensor, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
         """Partners and λ of the batch's triples, shapes (P,) and (P,)."""
@@ -89,7 +97,32 @@ class AnnotMix(Approach):
         lam = mixup.coefficients(n, self.alpha, rng, per_batch=self.coefficient == "batch")
         return torch.from_numpy(partner).to(item.device), lam.to(item.device)
 
+    def _state(self, h: Tensor, annotator: Tensor) -> Tensor:
+        return self.annotator_model(h, self.annotator_model.embed_annotator(annotator))  # type: ignore[no-any-return]
+
     def log_confusion(self, h: Tensor, annotator: Tensor) -> Tensor:
         """log Π(h, a), shape (n, C, C)."""
-        logits = self.annotator_model(h, self.annotator_model.embed_annotator(annotator))
-        return F.log_softmax(logits.float(), dim=-1)
+        return self.annotator_model.head.log_confusion(self._state(h, annotator))
+
+    def annotator_log_proba(self, h: Tensor, annotator: Tensor) -> Tensor:
+        """log p_annot, shape (n, C), without all of Π."""
+        head = self.annotator_model.head
+        return head.annotator_log_proba(self._state(h, annotator), self.classifier.log_proba(h))
+
+    def annotator_perf(self, h: Tensor, annotator: Tensor) -> Tensor:
+        """p_perf, shape (n,), without all of Π."""
+        diagonal = self.annotator_model.head.log_diagonal(self._state(h, annotator))
+        return (self.classifier.log_proba(h) + diagonal).exp().sum(dim=-1)
+
+    def numbers_a_pair(self, about: About) -> int:
+        """The head goes over the labels in blocks where nobody asks for all of Π."""
+        C = self.classifier.n_classes
+        return C**2 if about == "log_confusion" else 8 * C
+
+
+def _rank(confusion_rank: int | None, n_classes: int) -> int:
+    if confusion_rank is None:
+        return 0 if n_classes <= DENSE_UP_TO else RANK
+    if not confusion_rank >= 0:
+        raise ValueError(f"confusion_rank must be 0 (dense) or positive, found {confusion_rank}.")
+    return confusion_rank

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 #: How an approach defines p_perf, the chance that an annotator's label is right (see docs/approaches.md).
 PerfDefinition = Literal["diagonal", "agreement", "reliability"]
 
+#: What can be asked about pairs (instance, annotator): the methods of this name.
+About = Literal["annotator_log_proba", "annotator_perf", "log_confusion"]
+
 
 class Batch(NamedTuple):
     """B instances with all their P labels.
@@ -107,6 +110,10 @@ class Approach(nn.Module):
             return (self.classifier.log_proba(h) + self.annotator_log_proba(h, annotator)).exp().sum(dim=-1)
         diagonal = torch.diagonal(self.log_confusion(h, annotator), dim1=-2, dim2=-1)
         return (self.classifier.log_proba(h) + diagonal).exp().sum(dim=-1)
+
+    def numbers_a_pair(self, about: About) -> int:
+        """How many numbers an answer takes on the way for every pair: by default a confusion matrix."""
+        return self.classifier.n_classes**2
 
     def label_weight(self, n_labels: Tensor) -> Tensor:
         """Exponent of a label's likelihood where it meets the classifier, by how many labels its item has.

@@ -23,8 +23,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from annotmix.approaches.base import Approach, Batch
-from annotmix.losses import label_log_likelihood
-from annotmix.networks import AnnotatorEmbedding, BatchNorm, Classifier, ConfusionHead
+from annotmix.confusion import ConfusionHead
+from annotmix.networks import AnnotatorEmbedding, BatchNorm, Classifier
 
 #: Pairs of annotators whose distance is computed at a time.
 PAIRS = 1 << 22
@@ -76,13 +76,12 @@ class Madl(Approach):
         if published:
             self.freeze("log_gamma")
 
-    def _logits(self, h: Tensor, annotator: Tensor) -> Tensor:
-        """Unnormalised confusion matrices, shape (n, C, C)."""
+    def _state(self, h: Tensor, annotator: Tensor) -> Tensor:
+        """What the head makes confusion matrices of, shape (n, d)."""
         e_a, e_x = self.embed_annotator(annotator), self.embed_instance(h)
         s = e_a + e_x
         outer = torch.einsum("pij,ni,nj->np", self.outer, s, s)
-        logits: Tensor = self.head(F.relu(self.trunk(torch.cat([e_a, e_x, outer], dim=1)) + e_a))
-        return logits
+        return F.relu(self.trunk(torch.cat([e_a, e_x, outer], dim=1)) + e_a)
 
     def annotator_weights(self) -> Tensor:
         """w, shape (M,): the inverse of how many annotators are alike, with mean one."""
@@ -99,14 +98,14 @@ class Madl(Approach):
         """Weighted mean negative log-likelihood, and the prior of γ."""
         h = self.classifier.features(batch.x)
         log_p = self.classifier.log_proba(h)
-        logits = self._logits(h[batch.item], batch.annotator)
-        log_likelihood = label_log_likelihood(log_p[batch.item], logits.float(), batch.label.unsqueeze(1))
+        u = self._state(h[batch.item], batch.annotator)
+        log_likelihood = self.head.log_likelihood(u, log_p[batch.item], batch.label.unsqueeze(1))
         nll = -(self.annotator_weights()[batch.annotator] * log_likelihood.squeeze(1)).mean()
         return nll - self._log_prior()
 
     def log_confusion(self, h: Tensor, annotator: Tensor) -> Tensor:
         """log Π, shape (n, C, C)."""
-        return F.log_softmax(self._logits(h, annotator).float(), dim=-1)
+        return self.head.log_confusion(self._state(h, annotator))
 
 
 def _similarity(e: Tensor, gamma: Tensor) -> Tensor:

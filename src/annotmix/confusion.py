@@ -1,0 +1,305 @@
+"""Heads that turn a state u of the annotator model into a confusion matrix Π, and what is asked of it.
+
+Nobody asks for all of Π while training: a label k needs Σ_c p_c Π_ck. A head therefore answers questions, and
+keeps to itself how much of Π ever exists.
+
+`ConfusionHead` is the paper's, dense: C² logits L, Π = row-softmax(L). They come in blocks of labels k, of
+which each lies together in memory for all classes c. A block is overwritten by its exponentials at once, so
+that nothing beyond it is kept, and what does not fit into one block is computed again on the way back.
+
+`LowRankConfusionHead` has no C² numbers at all. With σ_c the chance that class c stays as it is, and R ways
+in which labels go wrong,
+
+    Π_ck = σ_c 1[c = k] + (1 − σ_c) Σ_r A_cr B_rk,   rows of A and of B sum to one,
+
+so Σ_c p_c Π_ck = p_k σ_k + Σ_r (Σ_c p_c (1 − σ_c) A_cr) B_rk: 2R + 1 numbers a class.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+
+#: Logits of the dense head that exist at a time (64 MB of float32), if a single label's do not need more.
+BLOCK = 1 << 24
+#: Sums of exponentials that single precision holds without a shift, with room to spare.
+SAFE = (1e-30, 1e30)
+#: The least chance that is told from none.
+TINY = 1e-30
+
+
+class ConfusionHead(nn.Linear):
+    """Linear(d → C²) whose confusion matrices start near η on the diagonal.
+
+    Output k·C + c is the logit of label k for class c.
+    """
+
+    def __init__(self, n_dim: int, n_classes: int, eta: float):
+        _check_eta(eta, n_classes)
+        super().__init__(n_dim, n_classes**2)
+        self.n_classes = n_classes
+        with torch.no_grad():
+            diagonal = torch.full((n_classes,), eta * (n_classes - 1) / (1 - eta)).log()
+            self.bias.copy_(torch.diag(diagonal).flatten())
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Logits, shape (n, C, C), indexed [true class, given label], of states, shape (n, d)."""
+        return super().forward(input).view(-1, self.n_classes, self.n_classes).transpose(1, 2)
+
+    def log_likelihood(self, u: Tensor, log_p: Tensor, labels: Tensor) -> Tensor:
+        """log Σ_c p_c Π_ck of every given label k.
+
+        Parameters
+        ----------
+        u : tensor, shape (n, d)
+        log_p : tensor, shape (n, C)
+        labels : tensor of int, shape (n, J)
+
+        Returns
+        -------
+        tensor, shape (n, J)
+        """
+        given = u, self.weight, self.bias
+        if torch.is_autocast_enabled(u.device.type):
+            dtype = torch.get_autocast_dtype(u.device.type)
+            with torch.autocast(u.device.type, enabled=False):
+                return _LogLikelihood.apply(log_p, *[x.to(dtype) for x in given], labels)  # type: ignore[no-any-return, no-untyped-call]
+        return _LogLikelihood.apply(log_p, *given, labels)  # type: ignore[no-any-return, no-untyped-call]
+
+    def log_confusion(self, u: Tensor) -> Tensor:
+        """log Π, shape (n, C, C), of states, shape (n, d)."""
+        return F.log_softmax(_single(self(u)), dim=-1)
+
+    @torch.no_grad()
+    def annotator_log_proba(self, u: Tensor, log_p: Tensor) -> Tensor:
+        """log Σ_c p_c Π_ck of all labels k, shape (n, C)."""
+        total, shift, *_ = _sums(u, self.weight, self.bias, _no_labels(u))
+        log_p = log_p - total.log()
+        found = [
+            torch.logsumexp(_shifted(logits, shift) + log_p.unsqueeze(1), dim=2)
+            for _, logits in _blocks(u, self.weight, self.bias)
+        ]
+        return torch.cat(found, dim=1)
+
+    @torch.no_grad()
+    def log_diagonal(self, u: Tensor) -> Tensor:
+        """log Π_cc, shape (n, C)."""
+        total, shift, *_ = _sums(u, self.weight, self.bias, _no_labels(u))
+        C = self.n_classes
+        own = torch.arange(C, device=u.device) * (C + 1)
+        logits = _single(F.linear(u, self.weight[own], self.bias[own]))
+        return logits - total.log() if shift is None else logits - shift - total.log()
+
+
+class _LogLikelihood(torch.autograd.Function):
+    """`ConfusionHead.log_likelihood` with its gradient written out.
+
+    With r_jc = p_c Π_c,kj / Σ_c' p_c' Π_c',kj, the posterior of class c given the j-th label, g_j the
+    gradient that comes in and w_c = Σ_j g_j r_jc, the gradient for log p_c is w_c, and that for the logits
+    is Σ_j g_j r_jc 1[k = k_j] − w_c Π_ck: the exponentials once more, scaled, and J columns.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, log_p: Tensor, u: Tensor, weight: Tensor, bias: Tensor, labels: Tensor) -> Tensor:
+        total, shift, columns, e = _sums(u, weight, bias, labels)
+        joint = columns + (log_p - total.log()).unsqueeze(1)  # (n, J, C)
+        log_likelihood = torch.logsumexp(joint, dim=2)
+        posterior = (joint - log_likelihood.unsqueeze(2)).exp_()
+        ctx.save_for_backward(u, weight, bias, labels, total, posterior, shift)
+        ctx.e = e
+        return log_likelihood
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, None]:
+        u, weight, bias, labels, total, posterior, shift = ctx.saved_tensors
+        n, C = total.shape
+        posterior = posterior * grad.unsqueeze(2)
+        w = posterior.sum(dim=1)  # (n, C)
+        scale = (w / total).neg_().unsqueeze(1)
+        grad_u = torch.zeros_like(u)
+        grad_weight, grad_bias = torch.empty_like(weight), torch.empty_like(bias)
+        # the exponentials of a single block are kept for the first call; they are used up here
+        kept, ctx.e = ctx.e, None
+        if kept is not None:
+            blocks = iter([(slice(0, C), kept)])
+        else:
+            blocks = ((k, _shifted(logits, shift).exp_()) for k, logits in _blocks(u, weight, bias))
+        for k, e in blocks:
+            e.mul_(scale)
+            _add_columns(e, k, labels, posterior)
+            g = e.view(n, -1).to(u.dtype)
+            part = slice(k.start * C, k.stop * C)
+            torch.mm(g.t(), u, out=grad_weight[part])
+            torch.sum(g, dim=0, out=grad_bias[part])
+            grad_u.addmm_(g, weight[part])
+        return w, grad_u, grad_weight, grad_bias, None
+
+
+def _blocks(u: Tensor, weight: Tensor, bias: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    """Blocks of labels k and their logits, shape (n, labels of the block, C), for all classes."""
+    C = math.isqrt(len(bias))
+    step = max(1, BLOCK // max(1, len(u) * C))
+    for first in range(0, C, step):
+        k = slice(first, min(first + step, C))
+        part = slice(k.start * C, k.stop * C)
+        yield k, _single(torch.addmm(bias[part], u, weight[part].t())).view(len(u), -1, C)
+
+
+class _Sums(NamedTuple):
+    """Σ_k exp(L_ck − shift_c), shape (n, C), and what came along.
+
+    `columns` are the shifted logits of the labels, shape (n, J, C); `e` the exponentials, shape (n, C, C), if
+    they made a single block.
+    """
+
+    total: Tensor
+    shift: Tensor | None
+    columns: Tensor
+    e: Tensor | None
+
+
+def _sums(u: Tensor, weight: Tensor, bias: Tensor, labels: Tensor) -> _Sums:
+    """The sums that normalise Π, with a shift only where exponentials need one."""
+    found = _shifted_sums(u, weight, bias, labels, None)
+    return found if _safe(found.total) else _shifted_sums(u, weight, bias, labels, _maxima(u, weight, bias))
+
+
+def _shifted_sums(u: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, shift: Tensor | None) -> _Sums:
+    C = math.isqrt(len(bias))
+    total = torch.zeros(len(u), C, dtype=_single(bias).dtype, device=u.device)
+    columns, e = total.new_empty(0), None
+    for k, logits in _blocks(u, weight, bias):
+        logits = _shifted(logits, shift)
+        columns = _take_columns(logits, k, labels, columns)
+        e = logits.exp_()
+        total += e.sum(dim=1)
+    return _Sums(total, shift, columns, e if e is not None and e.shape[1] == C else None)
+
+
+def _maxima(u: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """max_k L_ck, shape (n, C)."""
+    found: Tensor | None = None
+    for _, logits in _blocks(u, weight, bias):
+        here = logits.amax(dim=1)
+        found = here if found is None else torch.maximum(found, here)
+    assert found is not None
+    return found
+
+
+def _safe(total: Tensor) -> bool:
+    """Whether no row of exponentials came near what single precision cannot hold.
+
+    Taking the largest logit of every row first, as a softmax usually does, costs more than the rest of it
+    together; logits this large do not occur in a healthy training.
+    """
+    if not total.numel():
+        return True
+    low, high = torch.aminmax(total)
+    return bool(low > SAFE[0]) and bool(high < SAFE[1])
+
+
+def _shifted(logits: Tensor, shift: Tensor | None) -> Tensor:
+    return logits if shift is None else logits.sub_(shift.unsqueeze(1))
+
+
+def _no_labels(u: Tensor) -> Tensor:
+    return torch.zeros(len(u), 0, dtype=torch.long, device=u.device)
+
+
+def _take_columns(logits: Tensor, k: slice, labels: Tensor, found: Tensor) -> Tensor:
+    """The logits of the labels that are in the block, written into `found`, shape (n, J, C)."""
+    n, size, C = logits.shape
+    if size == C:
+        row = torch.arange(0, n * C, C, device=labels.device).unsqueeze(1) + labels
+        return logits.view(n * C, C).index_select(0, row.flatten()).view(*labels.shape, C)
+    found = logits.new_empty(*labels.shape, C) if k.start == 0 else found
+    n_, j = torch.nonzero((labels >= k.start) & (labels < k.stop), as_tuple=True)
+    found[n_, j] = logits[n_, labels[n_, j] - k.start]
+    return found
+
+
+def _add_columns(block: Tensor, k: slice, labels: Tensor, values: Tensor) -> None:
+    """Add values, shape (n, J, C), at the labels that are in the block."""
+    n, size, C = block.shape
+    if size == C:
+        row = torch.arange(0, n * C, C, device=labels.device).unsqueeze(1) + labels
+        block.view(n * C, C).index_add_(0, row.flatten(), values.view(-1, C))
+        return
+    n_, j = torch.nonzero((labels >= k.start) & (labels < k.stop), as_tuple=True)
+    block.index_put_((n_, labels[n_, j] - k.start), values[n_, j], accumulate=True)
+
+
+class LowRankConfusionHead(nn.Linear):
+    """Linear(d → C + 2RC): a diagonal that starts near η, and R ways in which labels go wrong."""
+
+    def __init__(self, n_dim: int, n_classes: int, eta: float, rank: int):
+        _check_eta(eta, n_classes)
+        super().__init__(n_dim, n_classes * (1 + 2 * rank))
+        self.n_classes, self.rank = n_classes, rank
+        stay = (eta - 1 / n_classes) / (1 - 1 / n_classes)  # a wrong way leads to the right label at times
+        with torch.no_grad():
+            self.bias[:n_classes] = math.log(stay / (1 - stay))
+
+    def _parts(self, u: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """log σ, log(1 − σ), shape (n, C); log A, (n, C, R); log B, (n, R, C)."""
+        C, R = self.n_classes, self.rank
+        s, a, b = torch.split(_single(self(u)), [C, C * R, R * C], dim=1)
+        return (
+            F.logsigmoid(s),
+            F.logsigmoid(-s),
+            F.log_softmax(a.view(-1, C, R), dim=2),
+            F.log_softmax(b.view(-1, R, C), dim=2),
+        )
+
+    def log_likelihood(self, u: Tensor, log_p: Tensor, labels: Tensor) -> Tensor:
+        """log Σ_c p_c Π_ck of every given label k, shape (n, J), as in `ConfusionHead`."""
+        log_stay, log_leave, log_A, log_B = self._parts(u)
+        way = torch.logsumexp((log_p + log_leave).unsqueeze(2) + log_A, dim=1)  # (n, R)
+        of_label = log_B.gather(2, labels.unsqueeze(1).expand(-1, self.rank, -1))  # (n, R, J)
+        return torch.logaddexp(
+            (log_p + log_stay).gather(1, labels), torch.logsumexp(way.unsqueeze(2) + of_label, dim=1)
+        )
+
+    def annotator_log_proba(self, u: Tensor, log_p: Tensor) -> Tensor:
+        """log Σ_c p_c Π_ck of all labels k, shape (n, C)."""
+        log_stay, log_leave, log_A, log_B = self._parts(u)
+        way = torch.logsumexp((log_p + log_leave).unsqueeze(2) + log_A, dim=1)
+        return torch.logaddexp(log_p + log_stay, torch.logsumexp(way.unsqueeze(2) + log_B, dim=1))
+
+    def log_diagonal(self, u: Tensor) -> Tensor:
+        """log Π_cc, shape (n, C)."""
+        log_stay, log_leave, log_A, log_B = self._parts(u)
+        return torch.logaddexp(log_stay, log_leave + torch.logsumexp(log_A + log_B.transpose(1, 2), dim=2))
+
+    def log_confusion(self, u: Tensor) -> Tensor:
+        """log Π, shape (n, C, C), of states, shape (n, d)."""
+        log_stay, log_leave, log_A, log_B = self._parts(u)
+        wrong = torch.bmm(log_A.exp() * log_leave.exp().unsqueeze(2), log_B.exp())
+        return (wrong + torch.diag_embed(log_stay.exp())).clamp_min(TINY).log()
+
+
+def make_head(n_dim: int, n_classes: int, eta: float, rank: int = 0) -> ConfusionHead | LowRankConfusionHead:
+    """The head of this rank, or the dense one for rank 0."""
+    if rank == 0:
+        return ConfusionHead(n_dim, n_classes, eta)
+    return LowRankConfusionHead(n_dim, n_classes, eta, rank)
+
+
+def _single(x: Tensor) -> Tensor:
+    """At least single precision, for exponentials and sums."""
+    return x.float() if x.dtype.itemsize < 4 else x
+
+
+def _check_eta(eta: float, n_classes: int) -> None:
+    if not 1 / n_classes < eta < 1:
+        raise ValueError(
+            f"eta, the chance of a right label that annotators start with, must lie between 1/C = "
+            f"{1 / n_classes:.3g} (C = {n_classes} classes) and 1, found {eta}."
+        )
