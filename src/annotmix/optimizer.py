@@ -53,7 +53,7 @@ class RAdam(torch.optim.Optimizer):
         weight_decay: float = 0.0,
     ):
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
-        self._moves = [_Moves() for _ in self.param_groups]
+        self._moves = [_Moves(*group["betas"]) for group in self.param_groups]
         self._tables: list[tuple[nn.Parameter, dict[str, Any], _Moves]] = []
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -80,8 +80,7 @@ class RAdam(torch.optim.Optimizer):
                 if not p.grad.is_sparse:
                     dense.append(p)
                 elif adaptive and not group["weight_decay"]:
-                    self._late(p, p.grad.coalesce().indices()[0], t - 1, group, moves)
-                    self._step_rows(p, p.grad.coalesce(), t, group, move)
+                    self._step_rows(p, p.grad.coalesce(), t, group, moves, move)
                 else:
                     p.grad = p.grad.to_dense()
                     dense.append(p)
@@ -134,9 +133,13 @@ class RAdam(torch.optim.Optimizer):
         first = group["params"][0]
         self.state[first]["step"] = torch.zeros((), device=first.device)
 
-    def _step_rows(self, p: nn.Parameter, grad: Tensor, t: int, group: dict[str, Any], move: float) -> None:
+    def _step_rows(
+        self, p: nn.Parameter, grad: Tensor, t: int, group: dict[str, Any], moves: _Moves, move: float
+    ) -> None:
         """Step t for the rows that have a gradient."""
         rows, g = grad.indices()[0], grad.values()
+        if bool((self.state[p]["done"].index_select(0, rows) < t - 1).any()):
+            self._late(p, rows, t - 1, group, moves)
         beta1, beta2 = group["betas"]
         state = self.state[p]
         m = state["exp_avg"].index_select(0, rows).lerp_(g, 1 - beta1)
@@ -150,42 +153,50 @@ class RAdam(torch.optim.Optimizer):
         """Bring rows to where step t leaves them, without gradients since they were last moved."""
         state, (beta1, beta2) = self.state[p], group["betas"]
         done = state["done"].index_select(0, rows)
-        far, stretch = moves.missed(done, beta1, beta2)
-        gap = (t - done).double().unsqueeze(1)
+        far, stretch = moves.since(done)
+        gap = (t - done).to(p.dtype).unsqueeze(1)
         m, v = state["exp_avg"].index_select(0, rows), state["exp_avg_sq"].index_select(0, rows)
         way = m * far.to(p.dtype) / v.sqrt().add_((group["eps"] * stretch).to(p.dtype))
         p.index_copy_(0, rows, p.index_select(0, rows) - way)  # rows may be named twice
-        state["exp_avg"].index_copy_(0, rows, m.mul_((beta1**gap).to(p.dtype)))
-        state["exp_avg_sq"].index_copy_(0, rows, v.mul_((beta2**gap).to(p.dtype)))
+        state["exp_avg"].index_copy_(0, rows, m.mul_(beta1**gap))
+        state["exp_avg_sq"].index_copy_(0, rows, v.mul_(beta2**gap))
         state["done"].index_fill_(0, rows, t)
 
 
 class _Moves:
-    """How far each step moved, m / (√v + ε) being one: step t at position t − first of a growing vector."""
+    """How far each step moved, m / (√v + ε) being one, and what a row that waited since then has missed.
 
-    def __init__(self) -> None:
-        self.first, self.size, self.values = 1, 0, torch.zeros(1024 + TAIL, dtype=torch.float64)
+    Position s of `values` is the step after `first + s` steps; positions of steps to come are zero. Row s of
+    `missed` is Σ_k c_k (β₁/√β₂)^k over the steps from s on, without and with β₂^(−k/2) in the sum.
+    """
+
+    def __init__(self, beta1: float, beta2: float):
+        k = torch.arange(1, TAIL + 1, dtype=torch.float64)
+        decay = (beta1 / math.sqrt(beta2)) ** k
+        self.weights = torch.stack([decay, decay * beta2 ** (-k / 2)], dim=1)
+        self.first, self.size, self.settled = 0, 0, 0
+        self.values, self.missed = torch.zeros(2 * TAIL).double(), torch.zeros(2 * TAIL, 2).double()
 
     def add(self, t: int, move: float) -> None:
+        """Step t."""
         if not self.size:
-            self.first = t  # later than 1 where a run goes on; its rows are up to date
+            self.first = t - 1  # not 0 where a run goes on; its rows are up to date
         if self.size + TAIL >= len(self.values):
-            self.values = torch.cat([self.values, torch.zeros_like(self.values)])
+            self.values, self.missed = (
+                torch.cat([x, torch.zeros_like(x)]) for x in (self.values, self.missed)
+            )
         self.values[self.size] = move
         self.size += 1
 
-    def missed(self, done: Tensor, beta1: float, beta2: float) -> tuple[Tensor, Tensor]:
-        """Σ_k c_k (β₁/√β₂)^k after the steps `done`, and the mean of β₂^(−k/2) in it; shapes (n, 1).
-
-        Steps that are still to come are zeros of the vector, and add nothing.
-        """
-        k = torch.arange(1, TAIL + 1, dtype=torch.float64)
-        decay = (beta1 / math.sqrt(beta2)) ** k
-        windows = self.values.unfold(0, TAIL, 1)[(done - self.first + 1).cpu()]  # (n, TAIL)
-        sums = windows @ torch.stack([decay, decay * beta2 ** (-k / 2)], dim=1)
+    def since(self, done: Tensor) -> tuple[Tensor, Tensor]:
+        """How far rows have to move that are where step `done` left them, and how ε is stretched; (n, 1)."""
+        windows = self.values[self.settled : self.size + TAIL].unfold(0, TAIL, 1)
+        torch.mm(windows, self.weights, out=self.missed[self.settled : self.size + 1])
+        self.settled = max(0, self.size - TAIL)  # older sums do not change any more
+        at = (done - self.first).clamp_min(0).cpu() if self.size else torch.zeros_like(done).cpu()
+        sums = self.missed.index_select(0, at).to(done.device)
         far, stretched = sums[:, :1], sums[:, 1:]
-        # where there was no movement at all, nothing is stretched
-        return far.to(done.device), (stretched / far.clamp_min(1e-300)).clamp_min(1).to(done.device)
+        return far, (stretched / far.clamp_min(1e-300)).clamp_min(1)  # 1 where there was no movement
 
 
 def _move(t: int, group: dict[str, Any]) -> tuple[float, bool]:
