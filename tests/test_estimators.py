@@ -22,7 +22,7 @@ from annotmix.persistence import ModelFileError
 
 
 def classifier(**params):
-    """A small annot-mix. With five annotators, some seeds take a spammer for a good one; 8 is not one of them."""
+    """A small annot-mix; with five annotators some seeds take a spammer for a good one, 8 does not."""
     defaults = {"hidden": (64, 32), "max_epochs": 10, "batch_size": 32, "random_state": 8, "progress": False}
     return AnnotMixClassifier(**(defaults | params))
 
