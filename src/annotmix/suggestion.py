@@ -264,36 +264,38 @@ def _greedy(
     Every item waits with what its best label is worth. That only falls, as credit is used up and annotators
     run out of time: an item whose turn it is, but which is worth less by now, waits again.
     """
-    free, count = free.copy(), np.zeros(len(gain), dtype=np.int64)
-    asked, best = np.zeros(len(limit), dtype=np.int64), gain.max(axis=1)
+    barred, count = np.where(free, 0.0, -np.inf), np.zeros(len(gain), dtype=np.int64)
+    asked, best = np.zeros(len(limit), dtype=np.int64), gain.max(axis=1, keepdims=True)
     chosen: list[tuple[int, int]] = []
     left = budget
 
-    def worth(n: int) -> tuple[float, int]:
-        weight = credit / np.maximum(credit + labels + asked, np.finfo(float).tiny)
-        value = ((1 - weight) * gain[n] + weight * best[n]) / price
-        value[~free[n] | (asked >= limit) | (price > left)] = -np.inf
-        m = int(value.argmax())
-        return float(value[m]), m
+    def worth(rows: slice) -> Floats:
+        return np.asarray(own * gain[rows] + lent * best[rows] + (barred[rows] + shut))
 
-    heap = [(-worth(n)[0], n) for n in range(len(gain))]
-    heapq.heapify(heap)
-    while heap:
-        waited, n = heapq.heappop(heap)
-        value, m = worth(n)
-        if value == -np.inf:
-            continue  # nobody is left for this item
-        if value < -waited:
-            heapq.heappush(heap, (-value, n))
-            continue
+    while True:
+        # what an annotator's own gain counts, and the best one's; this changes with every choice
+        weight = credit / np.maximum(credit + labels + asked, np.finfo(float).tiny)
+        own, lent = (1 - weight) / price, weight / price
+        shut = np.where((asked >= limit) | (price > left), -np.inf, 0.0)
+        if not chosen:
+            heap = [(-value, n) for n, value in enumerate(worth(slice(None)).max(axis=1).tolist())]
+            heapq.heapify(heap)
+        while heap:
+            waited, n = heap[0]
+            values = worth(slice(n, n + 1))[0]
+            m = int(values.argmax())
+            if values[m] == -waited:
+                break
+            heapq.heapreplace(heap, (-float(values[m]), n))
+        if not heap or heap[0][0] == np.inf:
+            return chosen  # nobody is left for any item
         chosen.append((n, m))
         left -= price[m]
         asked[m] += 1
         count[n] += 1
-        free[n, m] = False
-        if count[n] < per_item:
-            heapq.heappush(heap, (-worth(n)[0], n))
-    return chosen
+        barred[n, m] = -np.inf
+        if count[n] == per_item:
+            heapq.heappop(heap)
 
 
 def _entropy(probabilities: Floats) -> Floats:
