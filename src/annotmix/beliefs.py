@@ -94,15 +94,19 @@ class Beliefs:
         return by_label.reshape(a.n_annotators, a.n_classes, a.n_classes).transpose(0, 2, 1)
 
     @cached_property
+    def average(self) -> Floats:
+        """P(label k | true class c) over the labels of all annotators, shape (C, C)."""
+        total = self.counts.sum(axis=0) + np.eye(self.annotations.n_classes)
+        return np.asarray(total / total.sum(axis=1, keepdims=True))
+
+    @cached_property
     def confusion(self) -> Floats:
         """P(label k | true class c) of every annotator, shape (M, C, C).
 
         From the expected counts, drawn towards the average annotator by two labels a class, so that little
         evidence makes no extreme claims.
         """
-        total = self.counts.sum(axis=0) + np.eye(self.annotations.n_classes)
-        average = total / total.sum(axis=1, keepdims=True)
-        smooth = self.counts + PSEUDO_LABELS * average
+        smooth = self.counts + PSEUDO_LABELS * self.average
         return np.asarray(smooth / smooth.sum(axis=2, keepdims=True))
 
     def confusion_on(

@@ -90,6 +90,18 @@ def test_lists_in_rows_become_a_long_table():
     ]
 
 
+def test_asking_next_runs(capsys):
+    names = {}
+    page = (DOCS / "beyond" / "asking.md").read_text("utf-8")
+    for code in re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.M):
+        exec(compile(code, "asking.md", "exec"), names)
+    ask, pairs = names["ask"], names["pairs"]
+    assert 38 < ask["cost"].sum() <= 40
+    assert 0 < (ask["worker"] == "expert").sum() <= 10
+    assert 0 < (ask["worker"] == "new one").sum() < 20
+    assert pairs.shape == (8, 2)
+
+
 def test_every_approach_has_a_page():
     pytest.importorskip("mkdocs", reason="needs the extra docs")
     spec = importlib.util.spec_from_file_location("approach_pages", DOCS / "approach_pages.py")

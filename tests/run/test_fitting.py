@@ -156,7 +156,8 @@ def test_an_approach_without_an_annotator_model_judges_by_its_classifier(problem
     assert any("no annotator model" in note for note in found.notes)
     assert found.annotators.loc["w0", "accuracy"] > found.annotators.loc["w3", "accuracy"]
     assert len(found.suggestions)
-    assert len(asking.suggest(tmp_path / "run", 5)) == 5
+    table, _ = asking.suggest(tmp_path / "run", 5)
+    assert len(table) == 5
 
 
 def test_texts_come_with_the_export(problem, tmp_path, monkeypatch):

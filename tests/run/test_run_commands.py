@@ -253,6 +253,28 @@ def test_suggest(finished, tmp_path):
     assert "Unknown annotators 'w9'" in error(run("suggest", finished[0], "--worker", "w9"))
 
 
+def test_suggest_within_costs_and_loads(finished, tmp_path):
+    people = tmp_path / "people.csv"
+    people.write_text("worker,cost,load\nw0,0.5,3\nw1,0.75,\nnew one,1,2\n")
+    out = tmp_path / "ask.csv"
+    result = run("suggest", finished[0], "--budget", "10", "--annotators", people, "--out", out)
+    assert result.exit_code == 0, result.stderr
+    table = pd.read_csv(out)
+    asked = table["worker"].value_counts()
+    assert set(asked.index) == {"w0", "w1", "new one"}
+    assert asked["w0"] <= 3
+    assert asked["new one"] <= 2
+    assert (table["cost"] == table["worker"].map({"w0": 0.5, "w1": 0.75, "new one": 1})).all()
+    assert f"{len(table)} labels for {table['cost'].sum():g} of 10." in result.stdout
+    assert "1 of 3 annotators are new to the run: 'new one'." in result.stdout
+    both = run("suggest", finished[0], "--annotators", people, "--worker", "w1")
+    assert "one by one or in a table, not both" in error(both)
+    few = run(
+        "suggest", finished[0], "--budget", "10", "--worker", "w1", "--per-annotator", "4", "--out", out
+    )
+    assert "Only 4 pairs" in few.stdout
+
+
 def test_report_again(copied, tmp_path):
     (copied / "report.html").unlink()
     assert run("report", copied).exit_code == 0

@@ -64,16 +64,27 @@ def evaluate(
 
 def suggest(
     run: options.Run,
-    budget: Annotated[int, typer.Option(min=1, help="How many labels can be asked for.")] = 200,
+    budget: Annotated[
+        float, typer.Option(min=1, help="How many labels can be asked for; with costs, what they may cost.")
+    ] = 200,
     out: Annotated[Path | None, typer.Option(help="CSV file; without it, stdout.")] = None,
     worker: Annotated[
         list[str] | None,
         typer.Option("--worker", help="Somebody who can be asked; can be given again; by default everybody."),
     ] = None,
+    annotators: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table of those who can be asked, new ones too: worker and, where wanted, cost (of a "
+            "label) and load (most labels)."
+        ),
+    ] = None,
     per_item: Annotated[int, typer.Option(min=1, help="Most suggestions for one item.")] = 1,
     per_annotator: Annotated[
         int | None,
-        typer.Option(min=1, help="Most suggestions for one annotator; by default twice an equal share."),
+        typer.Option(
+            min=1, help="Most suggestions for one annotator; by default twice an equal share of the budget."
+        ),
     ] = None,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
@@ -87,9 +98,16 @@ def suggest(
         from annotmix.run import asking
         from annotmix.run.spreadsheet import deliver
 
-        table = asking.suggest(run, budget, worker or None, per_item, per_annotator)
-        if len(table) < budget:
-            output.say(f"Only {len(table)} pairs of item and annotator are left within the limits.")
+        table, notes = asking.suggest(
+            run,
+            budget,
+            available=annotators,
+            annotators=worker or None,
+            per_item=per_item,
+            per_annotator=per_annotator,
+        )
+        for note in notes:
+            output.say(note)
         deliver(table, out, as_json, output.say)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from annotmix.reading.availability import read_availability
 from annotmix.reading.forms import Columns, Labelled
 from annotmix.reading.instances import Instances, read_features, read_images, read_texts
 from annotmix.reading.labels import FORMS, read_labels, read_truth
@@ -11,6 +12,7 @@ __all__ = [
     "Columns",
     "Instances",
     "Labelled",
+    "read_availability",
     "read_features",
     "read_images",
     "read_labels",

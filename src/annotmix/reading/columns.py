@@ -28,12 +28,14 @@ ALIASES = {
         "text", "sentence", "content", "body", "document", "question", "comment", "review", "tweet",
         "message", "utterance", "title",
     ),
+    "cost": ("cost", "price", "fee", "pay", "costperlabel"),
+    "load": ("load", "limit", "capacity", "most", "maxlabels"),
 }  # fmt: skip
 #: A true label may also stand in a column that is called like a label.
 ALIASES["truth"] += ALIASES["label"]
-#: The item in a file of features, texts or clean labels, and the clean label itself: columns alike, other
-#: options.
-ALIASES |= {"item": ALIASES["task"], "valid": ALIASES["truth"]}
+#: The item in a file of features, texts or clean labels, the clean label itself, and who can be asked:
+#: columns alike, other options.
+ALIASES |= {"item": ALIASES["task"], "valid": ALIASES["truth"], "person": ALIASES["worker"]}
 #: What to do where the column of a role is not found.
 HINTS = {
     "task": "Name the column with --task NAME.",
@@ -43,8 +45,9 @@ HINTS = {
     "text": "Name the column with --text-column NAME.",
     "item": "Name the column with --item-column NAME.",
     "valid": "Call the column 'truth'.",
+    "person": "Call the column 'worker'.",
 }
-_CALLED = {"valid": "true label", "truth": "true label"}
+_CALLED = {"valid": "true label", "truth": "true label", "person": "annotator"}
 
 
 def find_column(columns: Sequence[Any], role: str, given: str | None, name: str) -> str:
@@ -53,7 +56,7 @@ def find_column(columns: Sequence[Any], role: str, given: str | None, name: str)
     Parameters
     ----------
     columns : sequence of str
-    role : {"task", "worker", "label", "truth", "text", "item", "valid"}
+    role : {"task", "worker", "label", "truth", "text", "item", "valid", "person"}
     given : str, optional
         The name that the user gave.
     name : str

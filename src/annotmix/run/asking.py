@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,17 @@ import pandas as pd
 from annotmix.annotations import Annotations
 from annotmix.beliefs import Beliefs, beliefs
 from annotmix.findings import Findings
+from annotmix.names import some
 from annotmix.preparation import Preparation
-from annotmix.reading import Columns, Instances, read_features, read_images, read_texts, read_truth
+from annotmix.reading import (
+    Columns,
+    Instances,
+    read_availability,
+    read_features,
+    read_images,
+    read_texts,
+    read_truth,
+)
 from annotmix.reading.instances import called_like_a_label
 from annotmix.run import storage
 from annotmix.run.fitting import encode, with_scores
@@ -104,13 +112,55 @@ def evaluate(run: Path, truth: Path, columns: Columns) -> Findings:
 
 def suggest(
     run: Path,
-    budget: int,
-    annotators: Iterable[str] | None = None,
+    budget: float,
+    *,
+    available: Path | None = None,
+    annotators: list[str] | None = None,
     per_item: int = 1,
     per_annotator: int | None = None,
-) -> pd.DataFrame:
-    """Pairs (item, annotator) from whose labels most is expected, as `annotmix.suggest` has them."""
-    return suggest_from(believed(run, findings(run)), budget, annotators, per_item, per_annotator)
+) -> tuple[pd.DataFrame, list[str]]:
+    """Pairs (item, annotator) from whose labels most is expected, as `annotmix.suggest` has them.
+
+    Parameters
+    ----------
+    run : Path
+    budget : float
+        Labels; money where `available` has costs.
+    available : Path, optional
+        Table of those who can be asked: worker and, where wanted, cost and load. Those that the run does not
+        know are newcomers.
+    annotators : list of str, optional
+        Those who can be asked, without a table.
+    per_item, per_annotator : int, optional
+        Limits; a load in the table goes before.
+
+    Returns
+    -------
+    DataFrame
+    list of str
+        What was understood, and what was spent.
+    """
+    if available is not None and annotators is not None:
+        raise ValueError("Name those who can be asked one by one or in a table, not both.")
+    know = believed(run, findings(run))
+    limits: dict[str, Any] = {"annotators": annotators, "per_item": per_item, "per_annotator": per_annotator}
+    notes: list[str] = []
+    if available is not None:
+        asked = read_availability(available)
+        known = set(know.annotations.annotators)
+        new = [name for name in asked.names if name not in known]
+        load = asked.load if per_annotator is None else dict.fromkeys(asked.names, per_annotator) | asked.load
+        limits |= {"per_annotator": load, "cost": asked.cost, "newcomers": new}
+        limits["annotators"] = [name for name in asked.names if name in known]
+        notes += asked.notes
+        if new:
+            notes.append(f"{len(new)} of {len(asked.names)} annotators are new to the run: {some(new)}.")
+    table = suggest_from(know, budget, **limits)
+    if "cost" in table:
+        notes.append(f"{len(table)} labels for {table['cost'].sum():g} of {budget:g}.")
+    elif len(table) < int(budget):
+        notes.append(f"Only {len(table)} pairs of item and annotator are left within the limits.")
+    return table, notes
 
 
 def report(run: Path, out: Path | None = None) -> Path:
