@@ -56,10 +56,10 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         Turns texts or images into the instances that the backbone takes: an encoder of `annotmix.encoders`
         or its name, such as "text:minilm", "image:efficientnet-lite0" or "text:/folder/of/a/checkpoint". X
         is then a list, array or Series of texts, of image files or of uint8 images, everywhere.
-    backbone : {"mlp", "resnet18"} or torch.nn.Module, default="mlp"
+    backbone : {"mlp", "cnn", "resnet18"} or torch.nn.Module, default="mlp"
         Turns instances into features. A module of your own maps a batch to features of shape (n, H).
     hidden : tuple of int, default=(256, 128)
-        Widths of the layers of "mlp".
+        Widths of the layers of "mlp" and "cnn".
     dropout : float, default=0.0
         Dropout after every layer of "mlp".
     max_epochs : int, default=50

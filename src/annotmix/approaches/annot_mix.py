@@ -7,6 +7,9 @@ for every instance and annotator, which sees h without sending a gradient back. 
     x̃ = λ x_i + (1−λ) x_î,   ã = λ a_i + (1−λ) a_î,   z̃ = λ z_i + (1−λ) z_î
     loss = −(1/P) Σ Σ_k z̃_k log Σ_c p_c(x̃) Π_ck(h(x̃), ã)
 
+Instead of x̃, images can be cut and pasted (CutMix; Yun et al., ICCV 2019), or hidden states can be mixed at
+a depth that is drawn for every batch (manifold mixup; Verma et al., ICML 2019).
+
 Herde, Lührs, Huseljic, Sick: Annot-Mix: Learning with Noisy Class Labels from Multiple Annotators via a
 Mixup Extension. ECAI 2024, pp. 2910–2918. doi:10.3233/FAIA240829
 """
@@ -17,13 +20,13 @@ from typing import Literal
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from annotmix import mixup
 from annotmix.approaches.base import Approach, Batch
 from annotmix.losses import marginal_nll
-from annotmix.networks import AnnotatorNetwork, Classifier
+from annotmix.networks import AnnotatorNetwork, Classifier, depths
 
 
 class AnnotMix(Approach):
@@ -39,6 +42,11 @@ class AnnotMix(Approach):
         Mix with any triple of the batch, or only with triples of the same instance (the paper's ablation).
     coefficient : {"triple", "batch"}, default="triple"
         Draw λ for every triple, or one for the whole batch (the paper's listing).
+    mix : {"input", "cutmix", "manifold"}, default="input"
+        What is mixed. "cutmix", for images, pastes a rectangle of the partner's image; the share of its area
+        is 1 − λ of the annotators and labels, too. "manifold" mixes the state of the backbone at a random
+        depth: the input or that after a layer, together with the annotators' embeddings; or, at the last
+        depth, the last hidden states of both models.
     """
 
     name = "annot-mix"
@@ -53,6 +61,7 @@ class AnnotMix(Approach):
         eta: float = 0.9,
         pairing: Literal["across", "within"] = "across",
         coefficient: Literal["triple", "batch"] = "triple",
+        mix: Literal["input", "cutmix", "manifold"] = "input",
     ):
         super().__init__(classifier, n_annotators)
         if not alpha >= 0:
@@ -61,7 +70,10 @@ class AnnotMix(Approach):
             raise ValueError(f'pairing must be "across" or "within", found {pairing!r}.')
         if coefficient not in ("triple", "batch"):
             raise ValueError(f'coefficient must be "triple" or "batch", found {coefficient!r}.')
-        self.alpha, self.pairing, self.coefficient = alpha, pairing, coefficient
+        if mix not in ("input", "cutmix", "manifold"):
+            raise ValueError(f'mix must be "input", "cutmix" or "manifold", found {mix!r}.')
+        self.alpha, self.pairing, self.coefficient, self.mix = alpha, pairing, coefficient, mix
+        self.depths = depths(classifier.backbone) if mix == "manifold" else [0]
         self.annotator_model = AnnotatorNetwork(classifier.n_hidden, n_annotators, classifier.n_classes, eta)
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
@@ -70,13 +82,12 @@ class AnnotMix(Approach):
         partner_label = lam = None
         if self.alpha > 0:
             partner, lam = self._draw(batch.item, rng)
-            x, e_a, partner_label = (
-                mixup.mix(x, partner, lam),
-                mixup.mix(e_a, partner, lam),
-                batch.label[partner],
-            )
-        h = self.classifier.features(x)
-        logits = self.annotator_model(h, e_a)
+            h, u, lam = self._mixed(x, e_a, partner, lam, rng)
+            partner_label = batch.label[partner]
+        else:
+            h = self.classifier.features(x)
+            u = self.annotator_model.hidden(h, e_a)
+        logits = self.annotator_model.head(u)
         return marginal_nll(self.classifier.log_proba(h), logits, batch.label, partner_label, lam)
 
     def _draw(self, item: Tensor, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
@@ -89,7 +100,32 @@ class AnnotMix(Approach):
         lam = mixup.coefficients(n, self.alpha, rng, per_batch=self.coefficient == "batch")
         return torch.from_numpy(partner).to(item.device), lam.to(item.device)
 
+    def _mixed(
+        self, x: Tensor, e_a: Tensor, partner: Tensor, lam: Tensor, rng: np.random.Generator
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Features h, shape (P, H), the annotator model's state u, shape (P, d), and λ of mixed triples."""
+        if self.mix == "manifold":
+            assert isinstance(self.classifier.backbone, nn.Sequential)
+            layers, depth = list(self.classifier.backbone), int(rng.choice(self.depths))
+            state = _through(layers[:depth], x)
+            if depth == len(layers):
+                u = self.annotator_model.hidden(state, e_a)
+                return mixup.mix(state, partner, lam), mixup.mix(u, partner, lam), lam
+            h = _through(layers[depth:], mixup.mix(state, partner, lam))
+        elif self.mix == "cutmix":
+            x, lam = mixup.paste(x, partner, lam, rng, per_batch=self.coefficient == "batch")
+            h = self.classifier.features(x)
+        else:
+            h = self.classifier.features(mixup.mix(x, partner, lam))
+        return h, self.annotator_model.hidden(h, mixup.mix(e_a, partner, lam)), lam
+
     def log_confusion(self, h: Tensor, annotator: Tensor) -> Tensor:
         """log Π(h, a), shape (n, C, C)."""
         logits = self.annotator_model(h, self.annotator_model.embed_annotator(annotator))
         return F.log_softmax(logits.float(), dim=-1)
+
+
+def _through(layers: list[nn.Module], x: Tensor) -> Tensor:
+    for layer in layers:
+        x = layer(x)
+    return x
