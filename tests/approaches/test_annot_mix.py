@@ -1,4 +1,4 @@
-"""What annot-mix mixes, rectangles of images and hidden states, against losses written from the mathematics."""
+"""What annot-mix mixes: rectangles of images and hidden states, against losses from their mathematics."""
 
 from __future__ import annotations
 
