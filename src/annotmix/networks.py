@@ -222,6 +222,50 @@ class AnnotatorEmbedding(nn.Module):
         return F.embedding(annotator, self.weight) + self.bias
 
 
+class DescribedEmbedding(nn.Module):
+    """Embeddings of annotators of whom something is known: Linear(F → d) of it, and of who they are.
+
+    It is linear in what is known, as in one-hot rows: a mix of two embeddings is that of mixed features.
+
+    Parameters
+    ----------
+    features : tensor, shape (M, F)
+    n_dim : int
+    identity : AnnotatorEmbedding, optional
+        Added where annotators differ by more than their features.
+    """
+
+    features: Tensor
+
+    def __init__(self, features: Tensor, n_dim: int, identity: AnnotatorEmbedding | None):
+        super().__init__()
+        self.identity = identity
+        self.description = nn.Linear(features.shape[1], n_dim, bias=identity is None)
+        self.register_buffer("features", features)
+
+    def forward(self, annotator: Tensor) -> Tensor:
+        """Embeddings, shape (n, d), of annotator indices, shape (n,)."""
+        e: Tensor = self.description(self.features[annotator])
+        return e if self.identity is None else e + self.identity(annotator)
+
+    @torch.no_grad()
+    def of_unseen(self, features: Tensor, weight: Tensor) -> DescribedEmbedding:
+        """The embedding of other annotators: what they are beside their features is what all are on average.
+
+        Parameters
+        ----------
+        features : tensor, shape (m, F)
+        weight : tensor, shape (M,)
+            Of the known annotators in the average.
+        """
+        other = copy.deepcopy(self)
+        other.features = features
+        if other.identity is not None:
+            mean = (weight / weight.sum()) @ other.identity.weight
+            other.identity.weight = nn.Parameter(mean.expand(len(features), -1))
+        return other
+
+
 class ConfusionHead(nn.Linear):
     """Linear(d → C²) whose confusion matrices start near η on the diagonal.
 
@@ -259,7 +303,7 @@ class AnnotatorNetwork(nn.Module):
     ):
         super().__init__()
         self.embed_instance = nn.Linear(n_hidden, n_dim)
-        self.embed_annotator = AnnotatorEmbedding(n_annotators, n_dim)
+        self.embed_annotator: nn.Module = AnnotatorEmbedding(n_annotators, n_dim)
         self.trunk = nn.Sequential(
             Dropout(dropout), nn.Linear(2 * n_dim, n_dim), BatchNorm(n_dim), nn.ReLU(inplace=True)
         )

@@ -16,6 +16,7 @@ Mixup Extension. ECAI 2024, pp. 2910–2918. doi:10.3233/FAIA240829
 
 from __future__ import annotations
 
+import copy
 from typing import Literal
 
 import numpy as np
@@ -26,7 +27,7 @@ from torch.nn import functional as F
 from annotmix import mixup
 from annotmix.approaches.base import Approach, Batch
 from annotmix.losses import marginal_nll
-from annotmix.networks import AnnotatorNetwork, Classifier, depths
+from annotmix.networks import AnnotatorEmbedding, AnnotatorNetwork, Classifier, DescribedEmbedding, depths
 
 
 class AnnotMix(Approach):
@@ -47,6 +48,9 @@ class AnnotMix(Approach):
         is 1 − λ of the annotators and labels, too. "manifold" mixes the state of the backbone at a random
         depth: the input or that after a layer, together with the annotators' embeddings; or, at the last
         depth, the last hidden states of both models.
+    annotator_identity : bool, default=True
+        Learn who an annotator is beside what `annotator_features` in `fit` say. False: two annotators with
+        the same features are the same.
     """
 
     name = "annot-mix"
@@ -62,6 +66,7 @@ class AnnotMix(Approach):
         pairing: Literal["across", "within"] = "across",
         coefficient: Literal["triple", "batch"] = "triple",
         mix: Literal["input", "cutmix", "manifold"] = "input",
+        annotator_identity: bool = True,
     ):
         super().__init__(classifier, n_annotators)
         if not alpha >= 0:
@@ -74,7 +79,30 @@ class AnnotMix(Approach):
             raise ValueError(f'mix must be "input", "cutmix" or "manifold", found {mix!r}.')
         self.alpha, self.pairing, self.coefficient, self.mix = alpha, pairing, coefficient, mix
         self.depths = depths(classifier.backbone) if mix == "manifold" else [0]
+        self.annotator_identity = annotator_identity
         self.annotator_model = AnnotatorNetwork(classifier.n_hidden, n_annotators, classifier.n_classes, eta)
+
+    def describe_annotators(self, features: Tensor | None) -> None:
+        """Embed annotators by their features, and by who they are unless `annotator_identity` is False."""
+        if features is None and not self.annotator_identity:
+            raise ValueError(
+                "annotator_identity=False leaves nothing to tell annotators apart by: pass "
+                "annotator_features= to fit, or set annotator_identity=True."
+            )
+        if features is not None:
+            plain = self.annotator_model.embed_annotator
+            assert isinstance(plain, AnnotatorEmbedding)
+            identity = plain if self.annotator_identity else None
+            self.annotator_model.embed_annotator = DescribedEmbedding(features, len(plain.bias), identity)
+
+    def for_unseen(self, features: Tensor, weight: Tensor) -> AnnotMix:
+        """The same networks; beside their features, the annotators are what all are on average."""
+        known = self.annotator_model.embed_annotator
+        assert isinstance(known, DescribedEmbedding)
+        other = copy.deepcopy(self, {id(self.classifier): self.classifier})
+        other.annotator_model.embed_annotator = known.of_unseen(features, weight)
+        other.n_annotators = len(features)
+        return other
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
         """Mean negative log-likelihood of the mixed triples."""
