@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from annotmix.mixup import coefficients, mix, pair_across, pair_within
+from annotmix.mixup import coefficients, mix, pair_across, pair_within, paste
 
 quick = settings(deadline=None, max_examples=60, derandomize=True)
 
@@ -182,3 +182,69 @@ def test_gradients_reach_both_sides():
     values = torch.tensor([1.0, 2.0], requires_grad=True)
     mix(values, torch.tensor([1, 1]), torch.tensor([0.25, 0.5]))[0].backward()
     assert values.grad.tolist() == [0.25, 0.75]
+
+
+# ---------------------------------------------------------------- paste
+
+
+def pixels(n: int, height: int, width: int) -> torch.Tensor:
+    """Images of two channels of which every pixel says whose it is."""
+    return torch.arange(n, dtype=torch.float32).view(-1, 1, 1, 1).expand(n, 2, height, width)
+
+
+@quick
+@given(st.integers(1, 6), st.integers(1, 9), st.integers(1, 9), st.booleans(), st.integers(0, 2**32 - 1))
+def test_paste_is_one_rectangle_at_its_place_and_counts_it(n, height, width, per_batch, seed):
+    rng = np.random.default_rng(seed)
+    images = torch.from_numpy(rng.normal(size=(n, 2, height, width)))
+    partner = torch.from_numpy(pair_across(n, rng))
+    lam = coefficients(n, 1.0, rng, per_batch=per_batch)
+    place = np.random.default_rng(seed + 1)
+    found, own = paste(images, partner, lam, np.random.default_rng(seed + 1), per_batch=per_batch)
+    assert (found.shape, found.dtype, own.shape) == (images.shape, images.dtype, (n,))
+    centre = place.random((1 if per_batch else n, 2), dtype=np.float32)
+    for i in range(n):
+        row, column = centre[0 if per_batch else i]
+        half = np.sqrt(np.float32(1) - lam[i].numpy()) / 2
+        expected, count = images[i].clone(), 0
+        for r in range(height):
+            for c in range(width):
+                if round(max(row - half, 0) * height) <= r < round(min(row + half, 1) * height) and (
+                    round(max(column - half, 0) * width) <= c < round(min(column + half, 1) * width)
+                ):
+                    expected[:, r, c] = images[partner[i], :, r, c]
+                    count += 1
+        assert torch.equal(found[i], expected)
+        assert own[i].item() == pytest.approx(1 - count / (height * width), abs=1e-6)
+
+
+def test_pasted_area_follows_the_coefficient():
+    n = 4000
+    images, partner = pixels(n, 16, 16), torch.arange(n).roll(1)
+    for lam in (0.0, 0.25, 0.75, 1.0):
+        found, own = paste(images, partner, torch.full((n,), lam), np.random.default_rng(0))
+        share = (found == images).float().mean(dim=(1, 2, 3))
+        torch.testing.assert_close(own, share)
+        # a side s at a uniform centre keeps s − s²/4 of the image's side on average
+        side = np.sqrt(1 - lam)
+        assert own.mean().item() == pytest.approx(1 - (side - side**2 / 4) ** 2, abs=0.02)
+        assert own.min().item() >= lam - 0.1  # clipping makes it smaller, apart from rounding
+
+
+def test_one_rectangle_for_the_batch():
+    found, own = paste(
+        pixels(5, 9, 9),
+        torch.arange(5).roll(1),
+        torch.full((5,), 0.5),
+        np.random.default_rng(3),
+        per_batch=True,
+    )
+    pasted = found != pixels(5, 9, 9)
+    assert 0 < pasted[0].sum() < pasted[0].numel()
+    assert all(torch.equal(mask, pasted[0]) for mask in pasted)
+    assert len(set(own.tolist())) == 1
+
+
+def test_only_images_can_be_pasted():
+    with pytest.raises(ValueError, match=r'found instances of shape \(4,\)\. Choose mix="input"'):
+        paste(torch.ones(2, 4), torch.arange(2), torch.ones(2), np.random.default_rng(0))

@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from annotmix.mixup import mix
 from annotmix.networks import (
+    CNN,
     MLP,
     SPARSE_FROM,
     AnnotatorEmbedding,
@@ -17,6 +18,7 @@ from annotmix.networks import (
     Classifier,
     Dropout,
     ResNet18,
+    depths,
     make_backbone,
 )
 
@@ -122,7 +124,8 @@ def test_resnet_trains_on_one_small_image():
 
 
 @pytest.mark.parametrize(
-    ("name", "shape", "kind", "width"), [("mlp", (5,), MLP, 9), ("resnet18", (1, 8, 8), ResNet18, 512)]
+    ("name", "shape", "kind", "width"),
+    [("mlp", (5,), MLP, 9), ("cnn", (2, 7, 5), CNN, 9), ("resnet18", (1, 8, 8), ResNet18, 512)],
 )
 def test_make_backbone_by_name(name, shape, kind, width):
     backbone, n_hidden = make_backbone(name, shape, (4, 9), 0.5)
@@ -153,12 +156,14 @@ class Pair(nn.Module):
 @pytest.mark.parametrize(
     ("backbone", "shape", "hidden", "message"),
     [
-        ("mpl", (5,), (4,), r'must be "mlp", "resnet18" or a torch\.nn\.Module .* found \'mpl\''),
+        ("mpl", (5,), (4,), r'must be "mlp", "cnn", "resnet18" or a torch\.nn\.Module .* found \'mpl\''),
         (None, (5,), (4,), "found None"),
         ("mlp", (3, 8, 8), (4,), r"found instances of shape \(3, 8, 8\)"),
         ("mlp", (5,), (), r"hidden must hold at least one positive width, found \(\)"),
         ("mlp", (5,), (4, 0), r"positive width, found \(4, 0\)"),
         ("resnet18", (5,), (4,), r"\(channels, height, width\), found instances of shape \(5,\)"),
+        ("cnn", (5,), (4,), r'"cnn" takes images of shape \(channels, height, width\), found .* \(5,\)'),
+        ("cnn", (1, 8, 8), (4, -1), r"positive width, found \(4, -1\)"),
         (
             nn.Conv2d(3, 2, 1),
             (3, 8, 8),
@@ -172,6 +177,47 @@ class Pair(nn.Module):
 def test_backbones_that_are_refused(backbone, shape, hidden, message):
     with pytest.raises(ValueError, match=message):
         make_backbone(backbone, shape, hidden, 0.0)
+
+
+def test_the_cnn_halves_the_image_after_every_layer():
+    cnn = CNN(1, (4, 6))
+    x = torch.randn(3, 1, 8, 8)
+    assert nn.Sequential(*list(cnn)[:4])(x).shape == (3, 4, 4, 4)
+    assert nn.Sequential(*list(cnn)[:8])(x).shape == (3, 6, 2, 2)
+    assert cnn(x).shape == (3, 6)
+
+
+@pytest.mark.parametrize(
+    ("backbone", "shape", "sizes"),
+    [
+        (MLP(5, (4, 9)), (5,), [(5,), (4,), (9,)]),
+        (MLP(5, (4, 9), 0.5), (5,), [(5,), (4,), (9,)]),
+        (CNN(1, (4, 6)), (1, 8, 8), [(1, 8, 8), (4, 4, 4), (6,)]),
+        (
+            ResNet18(1),
+            (1, 16, 16),
+            [(1, 16, 16), (64, 16, 16), (64, 16, 16), (128, 8, 8), (256, 4, 4), (512,)],
+        ),
+        (nn.Sequential(nn.Flatten(), nn.Linear(6, 4)), (2, 3), [(2, 3), (6,), (4,)]),
+    ],
+)
+def test_depths_are_where_layers_end(backbone, shape, sizes):
+    x = torch.randn(2, *shape)
+    found = [nn.Sequential(*list(backbone)[:depth])(x) for depth in depths(backbone)]
+    assert [tuple(state.shape[1:]) for state in found] == sizes
+    if isinstance(backbone, MLP):
+        assert all((state >= 0).all() for state in found[1:])  # after ReLU, not before
+
+
+class Looped(nn.Sequential):
+    def forward(self, x):
+        return super().forward(super().forward(x))
+
+
+@pytest.mark.parametrize("backbone", [nn.Linear(3, 3), Looped(nn.Linear(3, 3))])
+def test_depths_of_a_backbone_that_is_no_sequence_of_layers(backbone):
+    with pytest.raises(ValueError, match=rf"Sequential of your own, found {type(backbone).__name__}.*input"):
+        depths(backbone)
 
 
 def test_classifier():

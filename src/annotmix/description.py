@@ -24,7 +24,7 @@ _NEUTRAL = {"select", "device", "progress", "checkpoint", "checkpoint_every", "b
 
 def describe(clf: Any) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The weights of a fitted classifier, and everything else that is needed to use it, as JSON."""
-    custom = isinstance(clf.backbone, torch.nn.Module)
+    custom, known = isinstance(clf.backbone, torch.nn.Module), clf.annotator_preparation_
     params = clf.get_params(deep=False) | {
         "encoder": None if clf.encoder is None else clf.encoder_.to_dict(),
         "backbone": None if custom else clf.backbone,
@@ -40,6 +40,8 @@ def describe(clf: Any) -> tuple[dict[str, Tensor], dict[str, Any]]:
         "backbone_class": type(clf.backbone).__qualname__ if custom else None,
         "classes": persistence.names_to_json(clf.classes_),
         "annotators": persistence.names_to_json(clf.annotators_),
+        "labels_per_annotator": clf.labels_per_annotator_.tolist(),
+        "annotator_features": known and known.to_dict(),
         "n_modelled": clf.module_.n_annotators,
         "feature_names": getattr(clf, "feature_names_in_", np.zeros(0)).tolist(),
         "history": clf.history_.reset_index().to_dict("list"),
@@ -55,13 +57,17 @@ def describe(clf: Any) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return tensors, facts
 
 
-def fingerprint(clf: Any, rows: NDArray[Any], annotations: Annotations) -> str:
+def fingerprint(
+    clf: Any, rows: NDArray[Any], annotations: Annotations, described: NDArray[Any] | None = None
+) -> str:
     """Identifies parameters and data: labels in full, X by its shape and up to 1024 of its rows."""
     params = {k: repr(v) for k, v in clf.get_params(deep=False).items() if k not in _NEUTRAL}
     digest = hashlib.sha256(json.dumps([clf._approach.name, params, rows.shape]).encode())
     digest.update(repr(clf.module_).encode())
     for part in (annotations.item, annotations.annotator, annotations.label):
         digest.update(part.tobytes())
+    if described is not None:
+        digest.update(described.tobytes())
     step = max(1, len(rows) // 1024)
     digest.update(np.ascontiguousarray(rows[::step]).tobytes())
     return digest.hexdigest()

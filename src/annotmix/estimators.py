@@ -21,6 +21,7 @@ from annotmix.encoders import Encoder, encoder_from_dict, make_encoder
 from annotmix.engine import INITIALISATION, randomness
 from annotmix.multi_annotator import MultiAnnotatorClassifier
 from annotmix.names import some
+from annotmix.preparation import Preparation
 
 
 def classifier_class(approach: type[Approach]) -> type[MultiAnnotatorClassifier]:
@@ -102,8 +103,16 @@ def load(
             clf.feature_names_in_ = np.array(facts["feature_names"], dtype=object)
         clf.history_ = pd.DataFrame(facts["history"]).set_index("epoch")
         clf.n_iter_, clf.best_epoch_, clf.seed_ = len(clf.history_), facts["best_epoch"], facts["seed"]
+        # models of older versions lack both
+        counts = facts.get("labels_per_annotator") or [1] * len(clf.annotators_)
+        clf.labels_per_annotator_ = np.array(counts, dtype=np.int64)
+        saved, described, clf.annotator_preparation_ = facts.get("annotator_features"), None, None
+        if saved is not None:
+            clf.annotator_preparation_ = Preparation.from_dict(saved)
+            width = len(clf.annotator_preparation_.feature_names)
+            described = np.zeros((facts["n_modelled"], width), dtype=np.float32)  # the weights hold it
         with randomness(clf.seed_, INITIALISATION):
-            clf.module_ = clf._make_module(facts["n_modelled"]).to(pick_device(device))
+            clf.module_ = clf._make_module(facts["n_modelled"], described).to(pick_device(device))
         clf.module_.finish()
         # copies: results depend on the alignment of memory, and a file has its own
         clf.states_ = {clf.select: {name: t.to(clf._device, copy=True) for name, t in tensors.items()}}

@@ -111,6 +111,33 @@ def about_pairs(
         yield chunk, getattr(model, about)(h[_index(row[chunk], h)], _index(annotator[chunk], h))
 
 
+def annotator_proba(model: Approach, h: Tensor, who: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Probability that an annotator gives a label, shape (n, m, C)."""
+    result = np.empty((len(h) * len(who), model.classifier.n_classes))
+    for chunk, log_p in _grid(model, "annotator_log_proba", h, who):
+        result[chunk] = probabilities(log_p)
+    return result.reshape(len(h), len(who), model.classifier.n_classes)
+
+
+def annotator_perf(model: Approach, h: Tensor, who: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Probability that an annotator's label is right, shape (n, m)."""
+    result = np.empty(len(h) * len(who))
+    for chunk, perf in _grid(model, "annotator_perf", h, who):
+        result[chunk] = perf.double().cpu().numpy()
+    return result.reshape(len(h), len(who))
+
+
+def probabilities(log_p: Tensor) -> NDArray[np.float64]:
+    """Probabilities that sum to one in double precision."""
+    return torch.softmax(log_p.double(), dim=-1).cpu().numpy()
+
+
+def _grid(model: Approach, about: About, h: Tensor, who: NDArray[np.int64]) -> Iterator[tuple[slice, Tensor]]:
+    """About every instance and annotator, instance first."""
+    rows = np.repeat(np.arange(len(h)), len(who))
+    return about_pairs(model, about, h, rows, np.tile(who, len(h)))
+
+
 @torch.inference_mode()
 def log_posterior(model: Approach, h: Tensor, log_p: Tensor, annotations: Annotations) -> Tensor:
     """log P(true class | instance, its labels), shape (n, C): classifier and annotators together."""

@@ -1,8 +1,8 @@
 """Who is mixed with whom, by how much, and how.
 
 Three small things that combine freely: a *pairing* gives every entry a partner, *coefficients* say how
-much of each goes in, and `mix` interpolates. A triple (instance, annotator, label) is mixed by applying
-the same pairing and coefficients to all three parts.
+much of each goes in, and `mix` interpolates (or `paste`, for images, cuts and pastes). A triple (instance,
+annotator, label) is mixed by applying the same pairing and coefficients to all three parts.
 """
 
 from __future__ import annotations
@@ -55,3 +55,43 @@ def mix(values: Tensor, partner: Tensor, lam: Tensor) -> Tensor:
     """
     weight = lam.view(-1, *[1] * (values.dim() - 1))
     return torch.lerp(values[partner], values, weight.to(values.dtype))
+
+
+def paste(
+    images: Tensor, partner: Tensor, lam: Tensor, rng: np.random.Generator, *, per_batch: bool = False
+) -> tuple[Tensor, Tensor]:
+    """A rectangle of the partner's image in place of one's own (CutMix, Yun et al., ICCV 2019).
+
+    Its sides are √(1 − λ) of the image's and its centre is anywhere, so an edge of the image may clip it.
+
+    Parameters
+    ----------
+    images : tensor, shape (n, channels, height, width)
+    partner : tensor of int, shape (n,)
+    lam : tensor, shape (n,)
+    per_batch : bool, default=False
+        One centre for all; it is one rectangle where λ is one, too.
+
+    Returns
+    -------
+    images : tensor, shape (n, channels, height, width)
+    lam : tensor, shape (n,)
+        The share of an image that is its own, counted in pixels.
+    """
+    if images.dim() != 4:
+        raise ValueError(
+            "A rectangle can be cut out of images of shape (channels, height, width), found instances of "
+            f'shape {tuple(images.shape[1:])}. Choose mix="input" or mix="manifold" for them.'
+        )
+    n = len(images)
+    centre = torch.from_numpy(rng.random((1 if per_batch else n, 2), dtype=np.float32)).to(lam.device)
+    half = (1 - lam).sqrt().unsqueeze(1) / 2
+    size = torch.tensor(images.shape[2:], device=lam.device)
+    first, last = ((edge.clamp(0, 1) * size).round() for edge in (centre - half, centre + half))
+    inside = [
+        (first[:, i, None] <= (at := torch.arange(length, device=lam.device))) & (at < last[:, i, None])
+        for i, length in enumerate(images.shape[2:])
+    ]
+    pasted = inside[0].unsqueeze(2) & inside[1].unsqueeze(1)  # (n, height, width)
+    own = 1 - pasted.to(lam.dtype).mean(dim=(1, 2))
+    return torch.where(pasted.unsqueeze(1), images[partner], images), own

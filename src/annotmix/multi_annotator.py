@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, validate_data
 
 from annotmix import persistence
+from annotmix import unseen as unseen_annotators
 from annotmix.annotations import Annotations
 from annotmix.approaches import Approach, get_approach, list_approaches
 from annotmix.augmentation import get_augmentation
@@ -32,14 +33,15 @@ from annotmix.engine import (
 from annotmix.inference import (
     EvaluationSet,
     Features,
-    about_pairs,
+    annotator_perf,
+    annotator_proba,
     encode,
     log_posterior,
     mean_confusion,
+    probabilities,
     scores,
 )
 from annotmix.labels import as_annotations, require_labels
-from annotmix.names import some
 from annotmix.networks import Classifier, make_backbone
 from annotmix.parameters import check_parameters, seed_of
 
@@ -56,10 +58,10 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         Turns texts or images into the instances that the backbone takes: an encoder of `annotmix.encoders`
         or its name, such as "text:minilm", "image:efficientnet-lite0" or "text:/folder/of/a/checkpoint". X
         is then a list, array or Series of texts, of image files or of uint8 images, everywhere.
-    backbone : {"mlp", "resnet18"} or torch.nn.Module, default="mlp"
+    backbone : {"mlp", "cnn", "resnet18"} or torch.nn.Module, default="mlp"
         Turns instances into features. A module of your own maps a batch to features of shape (n, H).
     hidden : tuple of int, default=(256, 128)
-        Widths of the layers of "mlp".
+        Widths of the layers of "mlp" and "cnn".
     dropout : float, default=0.0
         Dropout after every layer of "mlp".
     max_epochs : int, default=50
@@ -145,6 +147,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         y: Any,
         *,
         tasks: Iterable[Any] | None = None,
+        annotator_features: pd.DataFrame | None = None,
         validation: tuple[Any, ...] | None = None,
         monitor: Mapping[str, tuple[Any, ...]] | None = None,
     ) -> MultiAnnotatorClassifier:
@@ -160,6 +163,9 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             `label`) is matched to X by its index or by `tasks`. A vector is the labels of one annotator.
         tasks : iterable, optional
             Names of the rows of X.
+        annotator_features : DataFrame, optional
+            What is known about annotators, indexed by their names: numbers and categories, some of which may
+            be missing. For annot-mix.
         validation : (X, y_true) or (X, y_true, labels), optional
             Clean labels to select the best epoch by; scored after every epoch.
         monitor : mapping of name to (X, y_true) or (X, y_true, labels), optional
@@ -178,7 +184,13 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             self.classes_ = self.classes_.astype(str)
         with randomness(self.seed_, INITIALISATION) as rng:
             learnt = self._approach.prepare(annotations, rng)
-            self.module_ = self._make_module(len(learnt.annotators)).to(device)
+            self.annotator_preparation_, described = None, None
+            if annotator_features is not None:
+                self.annotator_preparation_, described = unseen_annotators.prepare(
+                    self._approach, annotator_features, self.annotators_
+                )
+            self.module_ = self._make_module(len(learnt.annotators), described).to(device)
+        self.labels_per_annotator_ = np.array(annotations.labels_per_annotator)
         if learnt is not annotations:
             self.aggregated_labels_ = learnt.to_matrix().iloc[:, 0].rename("label")
         views = rows.ndim > 1 + len(self._shape)
@@ -204,7 +216,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             learnt,
             settings,
             {name: self._evaluation_set(*parts) for name, parts in sets.items()},
-            fingerprint(self, rows, learnt) if self.checkpoint is not None else "",
+            fingerprint(self, rows, learnt, described) if self.checkpoint is not None else "",
         )
         self.history_ = pd.DataFrame(run.history).set_index("epoch")
         self.n_iter_ = run.epoch
@@ -242,7 +254,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Class probabilities, shape (n, C)."""
         _, log_p = self._encode(X)
-        return _probabilities(log_p)
+        return probabilities(log_p)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of every instance, shape (n,)."""
@@ -278,38 +290,67 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     # ---------------------------------------------------------------- annotators
 
-    def predict_annotator_proba(self, X: Any, annotators: Iterable[Any] | None = None) -> NDArray[np.float64]:
-        """Probability that an annotator gives a label, shape (n, m, C), for all or the named annotators."""
-        h, _ = self._encode(X)
-        who = self._annotator_index(annotators)
-        result = np.empty((len(h) * len(who), len(self.classes_)))
-        for chunk, log_p in self._grid("annotator_log_proba", h, who):
-            result[chunk] = _probabilities(log_p)
-        return result.reshape(len(h), len(who), -1)
+    def predict_annotator_proba(
+        self,
+        X: Any,
+        annotators: Iterable[Any] | None = None,
+        *,
+        annotator_features: pd.DataFrame | None = None,
+        unseen: str = "error",
+    ) -> NDArray[np.float64]:
+        """Probability that an annotator gives a label, shape (n, m, C), for all or the named annotators.
 
-    def predict_annotator_perf(self, X: Any, annotators: Iterable[Any] | None = None) -> NDArray[np.float64]:
-        """Probability that an annotator's label is right, shape (n, m), for all or the named annotators."""
+        Parameters
+        ----------
+        X : array-like, shape (n, ...)
+        annotators : iterable, optional
+            Their names; by default those of the training data, or of `annotator_features`.
+        annotator_features : DataFrame, optional
+            As in `fit`, of annotators who were not there in training; of others, those of `fit` stand.
+        unseen : {"error", "population"}, default="error"
+            What to do about those of whom nothing is known: refuse them, or say what the mean of the known
+            annotators is, weighted by their labels (of more than 200 annotators, of a sample).
+        """
         h, _ = self._encode(X)
-        who = self._annotator_index(annotators)
-        result = np.empty(len(h) * len(who))
-        for chunk, perf in self._grid("annotator_perf", h, who):
-            result[chunk] = perf.double().cpu().numpy()
-        return result.reshape(len(h), len(who))
+        asked = self._asked(annotators, annotator_features, unseen)
+        return asked.answers(lambda model, who: annotator_proba(model, h, who), axis=1)
+
+    def predict_annotator_perf(
+        self,
+        X: Any,
+        annotators: Iterable[Any] | None = None,
+        *,
+        annotator_features: pd.DataFrame | None = None,
+        unseen: str = "error",
+    ) -> NDArray[np.float64]:
+        """Probability that an annotator's label is right, shape (n, m), for all or the named annotators.
+
+        Parameters as of `predict_annotator_proba`.
+        """
+        h, _ = self._encode(X)
+        asked = self._asked(annotators, annotator_features, unseen)
+        return asked.answers(lambda model, who: annotator_perf(model, h, who), axis=1)
 
     def annotator_confusion(
-        self, X: Any = None, annotators: Iterable[Any] | None = None
+        self,
+        X: Any = None,
+        annotators: Iterable[Any] | None = None,
+        *,
+        annotator_features: pd.DataFrame | None = None,
+        unseen: str = "error",
     ) -> NDArray[np.float64]:
         """Confusion matrices P(label k | true class c), shape (m, C, C), indexed [annotator, c, k].
 
         Averaged over the instances X; without X over a sample of 256 training instances. Row c weighs the
-        instances by their probability of class c.
+        instances by their probability of class c. Other parameters as of `predict_annotator_proba`.
         """
         if X is None:
             check_is_fitted(self)
             h = self._reference
         else:
             h, _ = self._encode(X)
-        return mean_confusion(self.module_, h, self._annotator_index(annotators))
+        asked = self._asked(annotators, annotator_features, unseen)
+        return asked.answers(lambda model, who: mean_confusion(model, h, who), axis=0)
 
     # ---------------------------------------------------------------- labels
 
@@ -335,7 +376,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         return pd.DataFrame(
             {
                 "label": self.classes_[best],
-                "probability": _probabilities(log_q).max(axis=1, initial=0.0),
+                "probability": probabilities(log_q).max(axis=1, initial=0.0),
                 "n_labels": n,
                 "agreement": agreement,
             },
@@ -354,7 +395,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         """
         annotations, log_q = self._posterior(X, y, tasks)
         table = annotations.to_long()
-        table["probability"] = _probabilities(log_q)[annotations.item, annotations.label]
+        table["probability"] = probabilities(log_q)[annotations.item, annotations.label]
         return table
 
     # ---------------------------------------------------------------- files
@@ -373,11 +414,13 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     def _device(self) -> torch.device:
         return next(self.module_.parameters()).device
 
-    def _make_module(self, n_annotators: int) -> Approach:
+    def _make_module(self, n_annotators: int, described: NDArray[np.float32] | None = None) -> Approach:
         backbone, n_hidden = make_backbone(self.backbone, self._shape, tuple(self.hidden), self.dropout)
         classifier = Classifier(backbone, n_hidden, len(self.classes_))
         own = {name: getattr(self, name) for name in self._approach.hyper_parameters()}
-        return self._approach(classifier, n_annotators, **own)
+        module = self._approach(classifier, n_annotators, **own)
+        module.describe_annotators(None if described is None else torch.from_numpy(described))
+        return module
 
     def _check_X(
         self, X: Any, tasks: Iterable[Any] | None = None, *, reset: bool = False
@@ -452,21 +495,11 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         h, log_p = encode(self.module_, Features(rows, self._device))
         return annotations, log_posterior(self.module_, h, log_p, annotations)
 
-    def _grid(self, about: Any, h: torch.Tensor, who: NDArray[np.int64]) -> Any:
-        """About every instance and annotator, instance first."""
-        rows = np.repeat(np.arange(len(h)), len(who))
-        return about_pairs(self.module_, about, h, rows, np.tile(who, len(h)))
-
-    def _annotator_index(self, annotators: Iterable[Any] | None) -> NDArray[np.int64]:
+    def _asked(
+        self, annotators: Iterable[Any] | None, features: pd.DataFrame | None, unseen: str
+    ) -> unseen_annotators.Asked:
         self._require_annotator_model()
-        if annotators is None:
-            return np.arange(len(self.annotators_))
-        asked = list(annotators)
-        index = pd.Index(self.annotators_).get_indexer(pd.Index(asked))
-        if (index < 0).any():
-            unknown = [name for name, i in zip(asked, index, strict=True) if i < 0]
-            raise ValueError(f"Unknown annotators {some(unknown)}; the model knows {some(self.annotators_)}.")
-        return np.asarray(index, dtype=np.int64)
+        return unseen_annotators.asked_about(self, annotators, features, unseen)
 
     def _require_annotator_model(self) -> None:
         if self._approach.perf is None:
@@ -475,8 +508,3 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
                 f"{self._approach.name} has no annotator model, so it knows nothing about annotators. "
                 f"These approaches do: {', '.join(with_one)}."
             )
-
-
-def _probabilities(log_p: torch.Tensor) -> NDArray[np.float64]:
-    """Probabilities that sum to one in double precision."""
-    return torch.softmax(log_p.double(), dim=-1).cpu().numpy()

@@ -67,6 +67,21 @@ class MLP(nn.Sequential):
         super().__init__(*layers)
 
 
+class CNN(nn.Sequential):
+    """3×3 convolution → BatchNorm → ReLU → max-pooling, once for every entry of `hidden`; for small images.
+
+    Maps (n, channels, height, width) to (n, hidden[-1]), the mean over what is left of the image.
+    """
+
+    def __init__(self, n_channels: int, hidden: Sequence[int]):
+        layers: list[nn.Module] = []
+        for width in hidden:
+            layers += [nn.Conv2d(n_channels, width, 3, padding=1, bias=False), nn.BatchNorm2d(width)]
+            layers += [nn.ReLU(inplace=True), nn.MaxPool2d(2, ceil_mode=True)]
+            n_channels = width
+        super().__init__(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+
+
 class _Block(nn.Module):
     """Two 3×3 convolutions and a way around them."""
 
@@ -112,7 +127,7 @@ def make_backbone(
 
     Parameters
     ----------
-    backbone : {"mlp", "resnet18"} or nn.Module
+    backbone : {"mlp", "cnn", "resnet18"} or nn.Module
         A module maps (n, *shape) to (n, H). It is copied, so one module can start many runs.
     """
     if isinstance(backbone, nn.Module):
@@ -133,18 +148,42 @@ def make_backbone(
                 f'backbone="mlp" takes a feature vector an instance, found instances of shape '
                 f'{tuple(shape)}. Flatten them, or choose backbone="resnet18" or a module of your own.'
             )
-        if not hidden or any(width < 1 for width in hidden):
-            raise ValueError(f"hidden must hold at least one positive width, found {tuple(hidden)}.")
-        return MLP(shape[0], hidden, dropout), hidden[-1]
-    if backbone == "resnet18":
+    elif backbone in ("cnn", "resnet18"):
         if len(shape) != 3:
             raise ValueError(
-                'backbone="resnet18" takes images of shape (channels, height, width), found instances of '
+                f'backbone="{backbone}" takes images of shape (channels, height, width), found instances of '
                 f"shape {tuple(shape)}."
             )
-        return ResNet18(shape[0]), 512
+        if backbone == "resnet18":
+            return ResNet18(shape[0]), 512
+    else:
+        raise ValueError(
+            'backbone must be "mlp", "cnn", "resnet18" or a torch.nn.Module that returns features, found '
+            f"{backbone!r}."
+        )
+    if not hidden or any(width < 1 for width in hidden):
+        raise ValueError(f"hidden must hold at least one positive width, found {tuple(hidden)}.")
+    return (MLP(shape[0], hidden, dropout) if backbone == "mlp" else CNN(shape[0], hidden)), hidden[-1]
+
+
+def depths(backbone: nn.Module) -> list[int]:
+    """After how many of its layers the state of a backbone can be mixed; 0 is the input, the last one is h.
+
+    After every layer of "mlp" and "cnn" with all that belongs to it, after the stem and the stages of
+    "resnet18", after every child of another `nn.Sequential`. Pooling at the end belongs to what is before it:
+    it is linear, so that mixing before it or after it is the same.
+    """
+    if isinstance(backbone, ResNet18):
+        return [0, 3, 5, 7, 9, len(backbone)]
+    if isinstance(backbone, MLP | CNN):
+        first = [i for i, layer in enumerate(backbone) if isinstance(layer, nn.Linear | nn.Conv2d)]
+        return [*first, len(backbone)]
+    if isinstance(backbone, nn.Sequential) and type(backbone).forward is nn.Sequential.forward:
+        return list(range(len(backbone) + 1))
     raise ValueError(
-        f'backbone must be "mlp", "resnet18" or a torch.nn.Module that returns features, found {backbone!r}.'
+        'mix="manifold" mixes between the layers of a backbone: of "mlp", "cnn", "resnet18" or a '
+        f"torch.nn.Sequential of your own, found {type(backbone).__name__}, whose layers are not known. "
+        'Write it as a torch.nn.Sequential, or choose mix="input".'
     )
 
 
@@ -194,6 +233,50 @@ class AnnotatorEmbedding(nn.Module):
         return F.embedding(annotator, self.weight, sparse=len(self.weight) > SPARSE_FROM) + self.bias
 
 
+class DescribedEmbedding(nn.Module):
+    """Embeddings of annotators of whom something is known: Linear(F → d) of it, and of who they are.
+
+    It is linear in what is known, as in one-hot rows: a mix of two embeddings is that of mixed features.
+
+    Parameters
+    ----------
+    features : tensor, shape (M, F)
+    n_dim : int
+    identity : AnnotatorEmbedding, optional
+        Added where annotators differ by more than their features.
+    """
+
+    features: Tensor
+
+    def __init__(self, features: Tensor, n_dim: int, identity: AnnotatorEmbedding | None):
+        super().__init__()
+        self.identity = identity
+        self.description = nn.Linear(features.shape[1], n_dim, bias=identity is None)
+        self.register_buffer("features", features)
+
+    def forward(self, annotator: Tensor) -> Tensor:
+        """Embeddings, shape (n, d), of annotator indices, shape (n,)."""
+        e: Tensor = self.description(self.features[annotator])
+        return e if self.identity is None else e + self.identity(annotator)
+
+    @torch.no_grad()
+    def of_unseen(self, features: Tensor, weight: Tensor) -> DescribedEmbedding:
+        """The embedding of other annotators: what they are beside their features is what all are on average.
+
+        Parameters
+        ----------
+        features : tensor, shape (m, F)
+        weight : tensor, shape (M,)
+            Of the known annotators in the average.
+        """
+        other = copy.deepcopy(self)
+        other.features = features
+        if other.identity is not None:
+            mean = (weight / weight.sum()) @ other.identity.weight
+            other.identity.weight = nn.Parameter(mean.expand(len(features), -1))
+        return other
+
+
 class AnnotatorNetwork(nn.Module):
     """annot-mix's annotator model: confusion matrices from features and an annotator's embedding."""
 
@@ -209,7 +292,7 @@ class AnnotatorNetwork(nn.Module):
     ):
         super().__init__()
         self.embed_instance = nn.Linear(n_hidden, n_dim)
-        self.embed_annotator = AnnotatorEmbedding(n_annotators, n_dim)
+        self.embed_annotator: nn.Module = AnnotatorEmbedding(n_annotators, n_dim)
         self.trunk = nn.Sequential(
             Dropout(dropout), nn.Linear(2 * n_dim, n_dim), BatchNorm(n_dim), nn.ReLU(inplace=True)
         )

@@ -29,7 +29,7 @@ LIMIT = 1e6
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
-    """How a table becomes a matrix: first the numbers, then a column a category.
+    """How a table becomes a matrix: first the numbers, then where they are missing, then a column a category.
 
     Parameters
     ----------
@@ -39,6 +39,8 @@ class Preparation:
         A missing number becomes the median; then the mean is subtracted, and the scale divides.
     levels : mapping of column to list of str
         Categories of every categorical column; the last may be "(other)". A missing one is a row of zeros.
+    indicated : list of str
+        Columns of numbers that get a further column, 1 where the number is missing.
     """
 
     numeric: list[str]
@@ -46,12 +48,15 @@ class Preparation:
     mean: Floats
     scale: Floats
     levels: Mapping[str, list[str]] = field(default_factory=dict)
+    indicated: list[str] = field(default_factory=list)
 
     @property
     def feature_names(self) -> list[str]:
         """Names of the columns of the matrix."""
-        return self.numeric + [
-            f"{column}={level}" for column, levels in self.levels.items() for level in levels
+        missing = [f"{column} is missing" for column in self.indicated]
+        return [
+            *(self.numeric + missing),
+            *(f"{column}={level}" for column, levels in self.levels.items() for level in levels),
         ]
 
     def raw(self, table: pd.DataFrame, name: str = "the table") -> Floats:
@@ -64,6 +69,7 @@ class Preparation:
         parts = (
             [np.stack([_forced(table[column]) for column in self.numeric], axis=1)] if self.numeric else []
         )
+        parts += [np.isnan(_forced(table[column])).astype(float)[:, None] for column in self.indicated]
         for column, levels in self.levels.items():
             values = _categories(table[column])
             known = values.isin(levels)
@@ -87,7 +93,9 @@ class Preparation:
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
         numbers = {key: getattr(self, key).tolist() for key in ("median", "mean", "scale")}
-        return {"numeric": self.numeric, **numbers, "levels": dict(self.levels)}
+        return {
+            "numeric": self.numeric, **numbers, "levels": dict(self.levels), "indicated": self.indicated
+        }  # fmt: skip
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Preparation:
@@ -96,11 +104,19 @@ class Preparation:
             np.asarray(saved[key], dtype=np.float64) for key in ("median", "mean", "scale")
         )
         levels = {str(column): [str(level) for level in own] for column, own in saved["levels"].items()}
-        return cls([str(column) for column in saved["numeric"]], median, mean, scale, levels)
+        indicated = [str(column) for column in saved.get("indicated", [])]
+        return cls([str(column) for column in saved["numeric"]], median, mean, scale, levels, indicated)
 
 
-def fit_preparation(table: pd.DataFrame) -> tuple[Preparation, list[str]]:
-    """Learn from a table how to prepare it and others like it; and say what is done to which columns."""
+def fit_preparation(table: pd.DataFrame, indicate: bool = False) -> tuple[Preparation, list[str]]:
+    """Learn from a table how to prepare it and others like it; and say what is done to which columns.
+
+    Parameters
+    ----------
+    table : DataFrame
+    indicate : bool, default=False
+        Give columns of numbers of which some are missing a further column that says where.
+    """
     numbers: dict[str, Floats] = {}
     levels: dict[str, list[str]] = {}
     left_out: dict[str, list[str]] = {"constant or empty": [], "a different value in nearly every row": []}
@@ -134,7 +150,9 @@ def fit_preparation(table: pd.DataFrame) -> tuple[Preparation, list[str]]:
     median = np.nanmedian(matrix, axis=0) if numbers else np.zeros(0)
     filled = np.where(np.isnan(matrix), median, matrix)
     scale = filled.std(axis=0)
-    made = Preparation(list(numbers), median, filled.mean(axis=0), np.where(scale > 0, scale, 1.0), levels)
+    indicated = [column for column, lost in zip(numbers, missing, strict=True) if lost and indicate]
+    mean, scale = filled.mean(axis=0), np.where(scale > 0, scale, 1.0)
+    made = Preparation(list(numbers), median, mean, scale, levels, indicated)
     notes = []
     if numbers:
         notes.append(f"{len(numbers)} columns of numbers were standardised.")

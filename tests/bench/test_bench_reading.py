@@ -34,6 +34,14 @@ def test_a_study_is_read():
     assert study.datasets[1].settings == {"max_epochs": 2, "lr": 1e-3}
 
 
+def test_an_approach_can_be_for_some_of_the_datasets():
+    text = GOOD.replace("alpha: 4", "alpha: 4, only: [labelme]")
+    study = parse_study(text, "mine", "mine.yaml")
+    assert len(study.runs()) == 14
+    assert {run.dataset.label for run in study.runs() if run.approach.label == "strong"} == {"labelme"}
+    assert study.narrowed(["labelme"]).runs() == [r for r in study.runs() if r.dataset.label == "labelme"]
+
+
 @pytest.mark.parametrize("name", shipped_studies())
 def test_shipped_studies_are_valid(name):
     study = read_study(name)
@@ -77,6 +85,8 @@ def test_labels_are_no_part_of_a_run_but_parameters_are():
         ("alpha: 1}", "alpha: -1}", "line 9: annot-mix: alpha must be 0"),
         ("alpha: 1}", "alpha: much}", "line 9: alpha must be like 1.0, found 'much'."),
         ("alpha: 1}", "alpha: true}", "line 9: alpha must be like 1.0, found True."),
+        ("alpha: 1}", "only: [mgc]}", "line 9: only: 'mgc' is not among the datasets 'digits', 'labelme',"),
+        ("alpha: 1}", "only: digits}", "line 9: only must be a list of datasets, found 'digits'."),
         ("alpha: 1}", "random_state: 1}", "line 9: annot-mix has no parameter 'random_state'."),
         ("- digits", "- digit", "line 4: There is no dataset 'digit'. Did you mean 'digits'?"),
         ("- digits", "- {alias: x}", "line 4: the dataset has no name."),

@@ -67,8 +67,8 @@ def test_nothing_at_hand(tmp_path):
     text = listing(tmp_path)
     assert str(tmp_path) in text.splitlines()[-1]
     rows = {line.split("|")[1].strip(): line.split("|")[3].strip() for line in text.splitlines()[2:-2]}
-    assert rows.pop("digits") == "built in"
-    assert set(rows) == set(SPECS) - {"digits"}
+    assert rows.pop("digits") == rows.pop("digits-images") == "built in"
+    assert set(rows) == set(SPECS) - {"digits", "digits-images"}
     assert set(rows.values()) == {"no"}
 
 

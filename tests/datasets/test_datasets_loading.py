@@ -161,6 +161,17 @@ def test_digits_need_nothing():
     assert len(set(data.labels.items) | set(data.test_labels.items)) == 1697
 
 
+def test_digits_as_images_have_the_same_labels():
+    vectors, images = load_dataset("digits"), load_dataset("digits-images")
+    assert (images.X.shape, images.X.dtype, images.kind) == ((1197, 1, 8, 8), np.uint8, "image")
+    assert images.X.max() == 255
+    assert images.labels.to_long().equals(vectors.labels.to_long())
+    assert images.test_labels.to_long().equals(vectors.test_labels.to_long())
+    np.testing.assert_array_equal(images.y_test, vectors.y_test)
+    pixel = np.corrcoef(images.X_test.reshape(500, 64)[:, 20], vectors.X_test[:, 20])[0, 1]
+    assert pixel > 0.999  # the same rows and columns
+
+
 def test_simulated_labels_of_tables(data_dir, data_file, quick):
     data_file("letter/letter-recognition.data")
     quick("letter")

@@ -53,6 +53,17 @@ def test_the_tutorial_runs_from_csv_to_report(tmp_path, monkeypatch):
     assert "Checked against known labels" in (tmp_path / "run" / "report.html").read_text("utf-8")
 
 
+@pytest.mark.parametrize("page", sorted(path.name for path in (DOCS / "beyond").glob("*.md")))
+def test_the_pages_beyond_the_paper_run(tmp_path, monkeypatch, page):
+    """Python in the order of the page."""
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(
+        r"^```python\n(.*?)^```", (DOCS / "beyond" / page).read_text("utf-8"), re.DOTALL | re.M
+    )
+    assert blocks
+    exec(compile("\n".join(blocks), page, "exec"), {})
+
+
 @pytest.mark.parametrize("name", ["long.csv", "wide.csv", "label-studio.json", "ann.jsonl", "answers.jsonl"])
 def test_the_forms_of_labels_are_read(tmp_path, monkeypatch, name):
     text = dict(EXAMPLE.findall((DOCS / "your-data.md").read_text("utf-8")))[name]

@@ -7,22 +7,26 @@ for every instance and annotator, which sees h without sending a gradient back. 
     x̃ = λ x_i + (1−λ) x_î,   ã = λ a_i + (1−λ) a_î,   z̃ = λ z_i + (1−λ) z_î
     loss = −(1/P) Σ Σ_k z̃_k log Σ_c p_c(x̃) Π_ck(h(x̃), ã)
 
+Instead of x̃, images can be cut and pasted (CutMix; Yun et al., ICCV 2019), or hidden states can be mixed at
+a depth that is drawn for every batch (manifold mixup; Verma et al., ICML 2019).
+
 Herde, Lührs, Huseljic, Sick: Annot-Mix: Learning with Noisy Class Labels from Multiple Annotators via a
 Mixup Extension. ECAI 2024, pp. 2910–2918. doi:10.3233/FAIA240829
 """
 
 from __future__ import annotations
 
+import copy
 from typing import Literal
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from annotmix import mixup
 from annotmix.approaches.base import About, Approach, Batch
 from annotmix.losses import mixed_nll
-from annotmix.networks import AnnotatorNetwork, Classifier
+from annotmix.networks import AnnotatorEmbedding, AnnotatorNetwork, Classifier, DescribedEmbedding, depths
 
 #: Classes up to which confusion matrices are dense by default, and their rank beyond.
 DENSE_UP_TO, RANK = 200, 8
@@ -41,6 +45,14 @@ class AnnotMix(Approach):
         Mix with any triple of the batch, or only with triples of the same instance (the paper's ablation).
     coefficient : {"triple", "batch"}, default="triple"
         Draw λ for every triple, or one for the whole batch (the paper's listing).
+    mix : {"input", "cutmix", "manifold"}, default="input"
+        What is mixed. "cutmix", for images, pastes a rectangle of the partner's image; the share of its area
+        is 1 − λ of the annotators and labels, too. "manifold" mixes the state of the backbone at a random
+        depth: the input or that after a layer, together with the annotators' embeddings; or, at the last
+        depth, the last hidden states of both models.
+    annotator_identity : bool, default=True
+        Learn who an annotator is beside what `annotator_features` in `fit` say. False: two annotators with
+        the same features are the same.
     confusion_rank : int, optional
         Ways in which labels go wrong that a confusion matrix can tell apart (see `annotmix.confusion`); 0 is
         the paper's dense matrix. By default dense up to 200 classes, and 8 beyond.
@@ -58,6 +70,8 @@ class AnnotMix(Approach):
         eta: float = 0.9,
         pairing: Literal["across", "within"] = "across",
         coefficient: Literal["triple", "batch"] = "triple",
+        mix: Literal["input", "cutmix", "manifold"] = "input",
+        annotator_identity: bool = True,
         confusion_rank: int | None = None,
     ):
         super().__init__(classifier, n_annotators)
@@ -67,11 +81,37 @@ class AnnotMix(Approach):
             raise ValueError(f'pairing must be "across" or "within", found {pairing!r}.')
         if coefficient not in ("triple", "batch"):
             raise ValueError(f'coefficient must be "triple" or "batch", found {coefficient!r}.')
-        self.alpha, self.pairing, self.coefficient = alpha, pairing, coefficient
+        if mix not in ("input", "cutmix", "manifold"):
+            raise ValueError(f'mix must be "input", "cutmix" or "manifold", found {mix!r}.')
+        self.alpha, self.pairing, self.coefficient, self.mix = alpha, pairing, coefficient, mix
+        self.depths = depths(classifier.backbone) if mix == "manifold" else [0]
+        self.annotator_identity = annotator_identity
         C = classifier.n_classes
         self.annotator_model = AnnotatorNetwork(
             classifier.n_hidden, n_annotators, C, eta, rank=_rank(confusion_rank, C)
         )
+
+    def describe_annotators(self, features: Tensor | None) -> None:
+        """Embed annotators by their features, and by who they are unless `annotator_identity` is False."""
+        if features is None and not self.annotator_identity:
+            raise ValueError(
+                "annotator_identity=False leaves nothing to tell annotators apart by: pass "
+                "annotator_features= to fit, or set annotator_identity=True."
+            )
+        if features is not None:
+            plain = self.annotator_model.embed_annotator
+            assert isinstance(plain, AnnotatorEmbedding)
+            identity = plain if self.annotator_identity else None
+            self.annotator_model.embed_annotator = DescribedEmbedding(features, len(plain.bias), identity)
+
+    def for_unseen(self, features: Tensor, weight: Tensor) -> AnnotMix:
+        """The same networks; beside their features, the annotators are what all are on average."""
+        known = self.annotator_model.embed_annotator
+        assert isinstance(known, DescribedEmbedding)
+        other = copy.deepcopy(self, {id(self.classifier): self.classifier})
+        other.annotator_model.embed_annotator = known.of_unseen(features, weight)
+        other.n_annotators = len(features)
+        return other
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
         """Mean negative log-likelihood of the mixed triples."""
@@ -79,13 +119,13 @@ class AnnotMix(Approach):
         labels, lam = batch.label.unsqueeze(1), None
         if self.alpha > 0:
             partner, lam = self._draw(batch.item, rng)
-            x, e_a = mixup.mix(x, partner, lam), mixup.mix(e_a, partner, lam)
+            h, u, lam = self._mixed(x, e_a, partner, lam, rng)
             labels = torch.stack([batch.label, batch.label[partner]], dim=1)
-        h = self.classifier.features(x)
-        u = self.annotator_model(h, e_a)
-        return mixed_nll(
-            self.annotator_model.head.log_likelihood(u, self.classifier.log_proba(h), labels), lam
-        )
+        else:
+            h = self.classifier.features(x)
+            u = self.annotator_model(h, e_a)
+        log_p = self.classifier.log_proba(h)
+        return mixed_nll(self.annotator_model.head.log_likelihood(u, log_p, labels), lam)
 
     def _draw(self, item: Tensor, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
         """Partners and λ of the batch's triples, shapes (P,) and (P,)."""
@@ -96,6 +136,25 @@ class AnnotMix(Approach):
             partner = mixup.pair_within(item.cpu().numpy(), rng)
         lam = mixup.coefficients(n, self.alpha, rng, per_batch=self.coefficient == "batch")
         return torch.from_numpy(partner).to(item.device), lam.to(item.device)
+
+    def _mixed(
+        self, x: Tensor, e_a: Tensor, partner: Tensor, lam: Tensor, rng: np.random.Generator
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Features h, shape (P, H), the annotator model's state u, shape (P, d), and λ of mixed triples."""
+        if self.mix == "manifold":
+            assert isinstance(self.classifier.backbone, nn.Sequential)
+            layers, depth = list(self.classifier.backbone), int(rng.choice(self.depths))
+            state = _through(layers[:depth], x)
+            if depth == len(layers):
+                u = self.annotator_model(state, e_a)
+                return mixup.mix(state, partner, lam), mixup.mix(u, partner, lam), lam
+            h = _through(layers[depth:], mixup.mix(state, partner, lam))
+        elif self.mix == "cutmix":
+            x, lam = mixup.paste(x, partner, lam, rng, per_batch=self.coefficient == "batch")
+            h = self.classifier.features(x)
+        else:
+            h = self.classifier.features(mixup.mix(x, partner, lam))
+        return h, self.annotator_model(h, mixup.mix(e_a, partner, lam)), lam
 
     def _state(self, h: Tensor, annotator: Tensor) -> Tensor:
         return self.annotator_model(h, self.annotator_model.embed_annotator(annotator))  # type: ignore[no-any-return]
@@ -126,3 +185,9 @@ def _rank(confusion_rank: int | None, n_classes: int) -> int:
     if not confusion_rank >= 0:
         raise ValueError(f"confusion_rank must be 0 (dense) or positive, found {confusion_rank}.")
     return confusion_rank
+
+
+def _through(layers: list[nn.Module], x: Tensor) -> Tensor:
+    for layer in layers:
+        x = layer(x)
+    return x

@@ -122,6 +122,23 @@ class Approach(nn.Module):
         """
         return torch.ones_like(n_labels, dtype=torch.float32)
 
+    def describe_annotators(self, features: Tensor | None) -> None:
+        """Take what is known about the annotators, shape (M, F), or None; called once, after `__init__`.
+
+        An approach that does not override it never gets any: `fit` refuses annotator_features for it.
+        """
+
+    def for_unseen(self, features: Tensor, weight: Tensor) -> Approach:
+        """The same model for other annotators, of whom only the features are known.
+
+        Parameters
+        ----------
+        features : tensor, shape (m, F)
+        weight : tensor, shape (M,)
+            How much each known annotator counts where an average stands in.
+        """
+        raise NotImplementedError
+
     def freeze(self, *parts: str) -> None:
         """Leave parts of the annotator model as they start; everything else is trained."""
         for part in parts:

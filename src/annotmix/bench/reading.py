@@ -16,7 +16,7 @@ from annotmix.datasets.loading import get_spec
 from annotmix.encoders import make_encoder
 from annotmix.engine import randomness
 from annotmix.estimators import make_classifier
-from annotmix.names import show
+from annotmix.names import show, some
 from annotmix.networks import Classifier, make_backbone
 from annotmix.parameters import check_parameters
 
@@ -69,11 +69,12 @@ class _Reader:
         for key in ("datasets", "approaches"):
             if key not in top:
                 raise StudyError(f"{self.file}: the study has no {key}; list them under '{key}:'.")
+        datasets = self.unique(top["datasets"], self.dataset, "dataset")
         return Study(
             name=name,
             description=self.typed(top, "description", str, ""),
-            datasets=self.unique(top["datasets"], self.dataset, "dataset"),
-            approaches=self.unique(top["approaches"], self.approach, "approach"),
+            datasets=datasets,
+            approaches=self.approaches(top["approaches"], datasets),
             seeds=self.seeds(top.get("seeds")),
             history=self.typed(top, "history", bool, False),
         )
@@ -108,7 +109,7 @@ class _Reader:
                 raise self.error(fields["encoder"], str(error)) from None
             if found != kind:
                 raise self.error(fields["encoder"], f"{encoder!r} cannot encode {name}, which is {kind}.")
-        elif kind == "text" or (get_spec(name).simulation is not None and kind != "tabular"):
+        elif kind == "text" or get_spec(name).needs_encoder:
             raise self.error(node, f"{name} needs an encoder, such as 'encoder: {kind}:…'.")
         settings = self.mapping(fields["settings"]) if "settings" in fields else {}
         return DatasetEntry(
@@ -126,6 +127,14 @@ class _Reader:
         except (ValueError, TypeError) as error:
             raise self.error(node, str(error)) from None
 
+    def approaches(self, node: Any, datasets: Iterable[DatasetEntry]) -> tuple[ApproachEntry, ...]:
+        found: tuple[ApproachEntry, ...] = self.unique(node, self.approach, "approach")
+        known = [dataset.label for dataset in datasets]
+        for child, entry in zip(node.value, found, strict=True):
+            if unknown := [name for name in entry.only if name not in known]:
+                raise self.error(child, f"only: {show(unknown[0])} is not among the datasets {some(known)}.")
+        return found
+
     def approach(self, node: Any) -> ApproachEntry:
         fields = {"approach": node} if isinstance(node, self.yaml.ScalarNode) else self.mapping(node)
         if "approach" not in fields:
@@ -136,14 +145,17 @@ class _Reader:
         except (ValueError, TypeError) as error:
             raise self.error(fields["approach"], str(error)) from None
         label = self.typed(fields, "label", str, None)
-        own = {key: value for key, value in fields.items() if key not in ("approach", "label")}
+        only = self.value(fields["only"]) if "only" in fields else []
+        if not isinstance(only, list):
+            raise self.error(fields["only"], f"only must be a list of datasets, found {show(only)}.")
+        own = {key: value for key, value in fields.items() if key not in ("approach", "label", "only")}
         parameters = self.parameters(own, name)
         try:
             _try_out(name, parameters)
         except (ValueError, TypeError) as error:
             raise self.error(node, f"{name}: {error}") from None
         shown = ", ".join(f"{key}={value}" for key, value in parameters.items())
-        return ApproachEntry(name, label or (f"{name} ({shown})" if shown else name), parameters)
+        return ApproachEntry(name, label or (f"{name} ({shown})" if shown else name), parameters, tuple(only))
 
     def parameters(self, nodes: Mapping[str, Any], approach: str) -> dict[str, Any]:
         """Parameters of an estimator, with known names and values of the types of their defaults."""

@@ -60,11 +60,19 @@ class DatasetEntry:
 
 @dataclass(frozen=True)
 class ApproachEntry:
-    """An approach of a study, with parameters other than its own defaults and a label for tables."""
+    """An approach of a study, with parameters other than its own defaults and a label for tables.
+
+    It is run on the datasets that `only` names, by their labels; on all where it names none.
+    """
 
     name: str
     label: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    only: tuple[str, ...] = ()
+
+    def takes(self, dataset: str) -> bool:
+        """Whether it is run on the dataset with this label."""
+        return not self.only or dataset in self.only
 
 
 @dataclass(frozen=True)
@@ -122,7 +130,13 @@ class Study:
 
     def runs(self) -> list[Run]:
         """All runs in the order in which they start: of a dataset, the first seed of all approaches first."""
-        return [Run(d, a, s) for d in self.datasets for s in self.seeds for a in self.approaches]
+        return [
+            Run(d, a, s)
+            for d in self.datasets
+            for s in self.seeds
+            for a in self.approaches
+            if a.takes(d.label)
+        ]
 
     def narrowed(
         self,

@@ -150,7 +150,8 @@ def _gaps(results: Results) -> list[str]:
     count = results.runs.groupby(["dataset", "approach"]).size().to_dict()
     gaps = []
     for dataset in present:
-        found = {entry.label: count.get((dataset, entry.label), 0) for entry in study.approaches}
+        expected = [entry.label for entry in study.approaches if entry.takes(dataset)]
+        found = {label: count.get((dataset, label), 0) for label in expected}
         least, most = min(found.values()), max(found.values())
         if most < len(study.seeds):
             count_text = f"{least} to {most}" if least < most else f"{most}"

@@ -47,7 +47,7 @@ def count(name: str, data_dir: Folder = None, published: bool = False) -> tuple[
         paths |= _found(spec.instances, folders)
     raw = read_parts(spec, paths)
     labels, y = raw.labels, raw.parts["train"].y
-    if spec.simulation is not None and spec.kind == "tabular":
+    if spec.simulation is not None and not spec.needs_encoder:
         labels = build(spec, raw, Crowd(published=published)).labels
         if spec.simulation.max_epochs and not published:
             note = "simulated as designed; --published: as in the published experiments"

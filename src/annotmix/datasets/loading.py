@@ -30,7 +30,7 @@ class Dataset:
         `kind` says what instances are: "tabular", "text" or "image".
     X, X_valid, X_test : array, shapes (n, ...)
         Standardised features (float32) of tables, strings of texts, paths of photos, or small images as
-        bytes, shape (n, 3, 32, 32).
+        bytes, shape (n, channels, height, width).
     labels : Annotations
         What annotators said about X, item by item in the order of X.
     y, y_valid, y_test : array, shapes (n,)
@@ -104,7 +104,7 @@ def load_dataset(
     Dataset('digits', tabular, 1197 / 100 / 500 instances, 20 annotators)
     """
     spec = get_spec(name)
-    if spec.simulation is not None and spec.kind != "tabular" and encoder is None:
+    if spec.needs_encoder and encoder is None:
         raise ValueError(
             f"The annotators of {name!r} are simulated by networks that learn from features: pass encoder=, "
             f"which makes them of {spec.kind}s, for example one of annotmix.encoders."

@@ -217,11 +217,13 @@ def read_photo_lists(paths: Paths, classes: None) -> Raw:
 _LISTS = ("train1.txt", "val1.txt", "test1.txt")
 
 
-def read_digits(paths: Paths, classes: None) -> Raw:
-    """The handwritten digits that come with scikit-learn."""
+def read_digits(paths: Paths, classes: None, images: bool = False) -> Raw:
+    """The handwritten digits that come with scikit-learn, as 64 numbers or as bytes of shape (1, 8, 8)."""
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)
+    if images:  # grey values from 0 to 16
+        X = (X * (255 / 16)).round().astype(np.uint8).reshape(-1, 1, 8, 8)
     return Raw(np.arange(10), {"train": Part(y.astype(np.int64), np.arange(len(y)), X)})
 
 

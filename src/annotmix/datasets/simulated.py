@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from string import ascii_uppercase
 
 from annotmix.datasets import readers
@@ -12,6 +13,19 @@ _AGNEWS_URL = "https://raw.githubusercontent.com/mhjabreel/CharCnn_Keras/master/
 _FLOWERS_URL = "https://www.robots.ox.ac.uk/~vgg/data/flowers/102"
 _DTD_URL = "https://www.robots.ox.ac.uk/~vgg/data/dtd/download/dtd-r1.0.1.tar.gz"
 _DTD_MD5 = "md5:fff73e5086ae6bdbea199a49dfb8a4c1"
+
+_DIGITS = Spec(
+    name="digits",
+    kind="tabular",
+    description="Handwritten digits, 8 × 8 pixels, that come with scikit-learn; simulated annotators.",
+    citation="Alpaydin & Kaynak (1998). Optical recognition of handwritten digits. UCI.",
+    licence="CC BY 4.0",
+    reader=readers.read_digits,
+    settings={**TABULAR, "dropout": 0.5},
+    sizes={"train": 1797},
+    draws=(("test", "train", 500), ("valid", "train", 100)),
+    simulation=Simulation((3, 3)),
+)
 
 SIMULATED = (
     Spec(
@@ -157,16 +171,13 @@ SIMULATED = (
         simulation=Simulation((1, 1), max_epochs=10, a=(0.0, 0.5), b=(0.0, 2.0)),
         paper=Figures(118_000, 2000, 7600, 4, 20, 1.0, 5900, 56.8),
     ),
-    Spec(
-        name="digits",
-        kind="tabular",
-        description="Handwritten digits, 8 × 8 pixels, that come with scikit-learn; simulated annotators.",
-        citation="Alpaydin & Kaynak (1998). Optical recognition of handwritten digits. UCI.",
-        licence="CC BY 4.0",
-        reader=readers.read_digits,
-        settings={**TABULAR, "dropout": 0.5},
-        sizes={"train": 1797},
-        draws=(("test", "train", 500), ("valid", "train", 100)),
-        simulation=Simulation((3, 3)),
+    _DIGITS,
+    replace(
+        _DIGITS,
+        name="digits-images",
+        kind="image",
+        description="The same digits, split and labels as images, for convolutional networks.",
+        settings={**TABULAR, "backbone": "cnn", "hidden": (32, 64)},
+        options={"images": True},
     ),
 )

@@ -149,6 +149,12 @@ class Spec:
     simulation: Simulation | None = None
     paper: Figures | None = None
 
+    @property
+    def needs_encoder(self) -> bool:
+        """Whether there are labels only with features: the annotators are networks that learn from them."""
+        simulated = self.simulation is not None and self.simulation.max_epochs is not None
+        return simulated and self.kind != "tabular"
+
     def read(self, paths: Mapping[str, Path]) -> Raw:
         """What the files hold; instances only where `paths` has their files."""
         return self.reader(paths, self.classes, **self.options)
