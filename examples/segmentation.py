@@ -22,7 +22,7 @@ from annotmix import Annotations, AnnotMixSegmenter, dawid_skene
 from annotmix.pixels import AnnotMixPixels
 
 SIZE = 32
-#: In the first crowd no error is that of most; in the second one most mark too much.
+#: In the first crowd no two share an error; in the second one two of five mark too much.
 CROWDS = {
     "balanced": ["exact", "wide", "narrow", "shifted"],
     "wide": ["exact", "wide", "wider", "narrow", "shifted"],
