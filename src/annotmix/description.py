@@ -62,6 +62,8 @@ def fingerprint(clf: Any, rows: NDArray[Any], annotations: Annotations) -> str:
     digest.update(repr(clf.module_).encode())
     for part in (annotations.item, annotations.annotator, annotations.label):
         digest.update(part.tobytes())
+    if annotations.weight is not None:
+        digest.update(annotations.weight.tobytes())
     step = max(1, len(rows) // 1024)
     digest.update(np.ascontiguousarray(rows[::step]).tobytes())
     return digest.hexdigest()

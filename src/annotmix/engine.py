@@ -138,9 +138,11 @@ class Labels:
     def __init__(self, annotations: Annotations, device: torch.device):
         self.device = device
         self.labelled = np.flatnonzero(annotations.labels_per_item)
-        self.count, self.start = annotations.labels_per_item, annotations.start
+        self.count, self.start = np.diff(annotations.start), annotations.start
         self.annotator = torch.tensor(annotations.annotator, device=device)
         self.label = torch.tensor(annotations.label, device=device)
+        weight = annotations.weight
+        self.weight = None if weight is None else torch.tensor(weight, dtype=torch.float32, device=device)
 
     def batches(
         self, X: Features, batch_size: int, rng: np.random.Generator, augment: Augmentation | None = None
@@ -154,13 +156,19 @@ class Labels:
         row = torch.from_numpy(np.repeat(np.arange(len(order)) % batch_size, count)).to(self.device)
         index = torch.from_numpy(position).to(self.device)
         annotator, label = self.annotator[index], self.label[index]
+        weight = None if self.weight is None else self.weight[index]
         for first in range(0, len(order), batch_size):
             last = min(first + batch_size, len(order))
             part = slice(end[first] - count[first], end[last - 1])
             x = X.draw(order[first:last], rng)
             items = torch.from_numpy(order[first:last]).to(self.device)
             yield Batch(
-                x if augment is None else augment(x, rng), row[part], annotator[part], label[part], items
+                x if augment is None else augment(x, rng),
+                row[part],
+                annotator[part],
+                label[part],
+                items,
+                None if weight is None else weight[part],
             )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -122,7 +122,10 @@ def log_posterior(model: Approach, h: Tensor, log_p: Tensor, annotations: Annota
         label = _index(annotations.label[chunk], h)
         said = confusion[torch.arange(len(label), device=h.device), :, label]  # log P(label | c), (chunk, C)
         item = _index(annotations.item[chunk], h)
-        joint.index_add_(0, item, said * weight[item].unsqueeze(1))
+        exponent = weight[item]
+        if annotations.weight is not None:
+            exponent = exponent * _index(annotations.weight[chunk], h).to(exponent.dtype)
+        joint.index_add_(0, item, said * exponent.unsqueeze(1))
     return torch.log_softmax(joint, dim=-1)
 
 
@@ -156,11 +159,13 @@ def scores(model: Approach, data: EvaluationSet) -> dict[str, float]:
             p.argmax(dim=-1)
             for _, p in about_pairs(model, "annotator_log_proba", h, labels.item, labels.annotator)
         ]
-        result["annot-acc"] = metrics.annot_acc(labels.label, torch.cat(predicted).cpu().numpy())
+        result["annot-acc"] = metrics.annot_acc(
+            labels.label, torch.cat(predicted).cpu().numpy(), labels.weight
+        )
         if data.y is not None:
             perf = [p for _, p in about_pairs(model, "annotator_perf", h, labels.item, labels.annotator)]
             correct = labels.label == data.y[labels.item]
-            result["perf-auroc"] = metrics.perf_auroc(correct, torch.cat(perf).cpu().numpy())
+            result["perf-auroc"] = metrics.perf_auroc(correct, torch.cat(perf).cpu().numpy(), labels.weight)
     return result
 
 
@@ -168,5 +173,5 @@ def _float32(X: NDArray[np.generic]) -> Floats:
     return np.ascontiguousarray(X, dtype=np.float32)
 
 
-def _index(values: NDArray[np.int64], like: Tensor) -> Tensor:
+def _index(values: NDArray[Any], like: Tensor) -> Tensor:
     return torch.tensor(np.ascontiguousarray(values), device=like.device)

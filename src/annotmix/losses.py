@@ -34,10 +34,13 @@ def marginal_nll(
     label: Tensor,
     partner_label: Tensor | None = None,
     lam: Tensor | None = None,
+    weight: Tensor | None = None,
+    partner_weight: Tensor | None = None,
 ) -> Tensor:
     """Mean negative log-likelihood of (mixed) labels with the true class summed out.
 
-    −(1/n) Σ_i [λ_i log Σ_c p_ic Π_ic,k_i + (1 − λ_i) log Σ_c p_ic Π_ic,l_i],  Π = row-softmax(logits).
+    −(1/n) Σ_i [λ_i v_i log Σ_c p_ic Π_ic,k_i + (1 − λ_i) w_i log Σ_c p_ic Π_ic,l_i],
+    Π = row-softmax(logits).
 
     Parameters
     ----------
@@ -48,7 +51,9 @@ def marginal_nll(
     label, partner_label : tensor of int, shape (n,)
         The labels k and l; without a partner the label stands alone.
     lam : tensor, shape (n,)
-        The weight λ of `label`.
+        The share λ of `label`.
+    weight, partner_weight : tensor, shape (n,), optional
+        The weights v and w of the labels; one each without them.
 
     Returns
     -------
@@ -57,9 +62,27 @@ def marginal_nll(
     if (partner_label is None) != (lam is None):
         raise ValueError("partner_label and lam belong together: pass both or none of them.")
     if partner_label is None or lam is None:
-        return -label_log_likelihood(log_p, logits, label.unsqueeze(1)).mean()
+        return -label_mean(label_log_likelihood(log_p, logits, label.unsqueeze(1)).squeeze(1), weight)
     both = label_log_likelihood(log_p, logits, torch.stack([label, partner_label], dim=1))
+    if weight is not None and partner_weight is not None:
+        both = both * torch.stack([weight, partner_weight], dim=1).to(both.dtype)
     return -torch.lerp(both[:, 1], both[:, 0], lam.to(both.dtype)).mean()
+
+
+def label_mean(values: Tensor, weight: Tensor | None) -> Tensor:
+    """(1/n) Σ_i w_i v_i: the mean over labels, where a label of weight 2 counts as two.
+
+    Parameters
+    ----------
+    values : tensor, shape (n,)
+    weight : tensor, shape (n,), optional
+        One each without it.
+
+    Returns
+    -------
+    tensor, shape ()
+    """
+    return values.mean() if weight is None else (weight.to(values.dtype) * values).mean()
 
 
 def label_log_likelihood(log_p: Tensor, logits: Tensor, labels: Tensor) -> Tensor:

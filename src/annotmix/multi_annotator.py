@@ -157,7 +157,8 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             memory and reach the backbone divided by 255. With `encoder`: texts or images.
         y : label matrix, long table, Annotations or vector
             A matrix has a row an item and a column an annotator. A long table (columns `task`, `worker`,
-            `label`) is matched to X by its index or by `tasks`. A vector is the labels of one annotator.
+            `label`, and `weight` if labels have one) is matched to X by its index or by `tasks`. A vector is
+            the labels of one annotator, an array of shape (n, n_annotators, n_classes) soft labels.
         tasks : iterable, optional
             Names of the rows of X.
         validation : (X, y_true) or (X, y_true, labels), optional
@@ -328,16 +329,12 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         """
         annotations, log_q = self._posterior(X, y, tasks)
         best = log_q.argmax(dim=-1).cpu().numpy()
-        n = annotations.labels_per_item
-        agreeing = annotations.item[annotations.label == best[annotations.item]]
-        with np.errstate(invalid="ignore"):
-            agreement = np.bincount(agreeing, minlength=annotations.n_items) / n
         return pd.DataFrame(
             {
                 "label": self.classes_[best],
                 "probability": _probabilities(log_q).max(axis=1, initial=0.0),
-                "n_labels": n,
-                "agreement": agreement,
+                "n_labels": annotations.labels_per_item,
+                "agreement": annotations.agreement_with(best),
             },
             index=pd.Index(annotations.items, name="task"),
         )
@@ -350,7 +347,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         Returns
         -------
         DataFrame, a row a label
-            `task`, `worker`, `label`, `probability`.
+            `task`, `worker`, `label`, `weight` where labels have one, `probability`.
         """
         annotations, log_q = self._posterior(X, y, tasks)
         table = annotations.to_long()

@@ -114,10 +114,10 @@ def _annotators(believed: Beliefs, wanted: Iterable[Any] | None) -> Index:
         return np.unique(who)
     if len(names) <= MOST_ANNOTATORS:
         return np.arange(len(names))
-    right = np.bincount(
-        believed.annotations.annotator, weights=believed.right_by_others, minlength=len(names)
-    )
-    sure = (right + 1) / (believed.annotations.labels_per_annotator + 2)
+    a = believed.annotations
+    weight = believed.right_by_others if a.weight is None else believed.right_by_others * a.weight
+    right = np.bincount(a.annotator, weights=weight, minlength=len(names))
+    sure = (right + 1) / (a.total(a.annotator, len(names)) + 2)
     return np.sort(np.argsort(-sure, kind="stable")[:MOST_ANNOTATORS])
 
 

@@ -67,7 +67,7 @@ class AnnotMix(Approach):
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
         """Mean negative log-likelihood of the mixed triples."""
         x, e_a = batch.x[batch.item], self.annotator_model.embed_annotator(batch.annotator)
-        partner_label = lam = None
+        partner_label = lam = partner_weight = None
         if self.alpha > 0:
             partner, lam = self._draw(batch.item, rng)
             x, e_a, partner_label = (
@@ -75,9 +75,11 @@ class AnnotMix(Approach):
                 mixup.mix(e_a, partner, lam),
                 batch.label[partner],
             )
+            partner_weight = None if batch.weight is None else batch.weight[partner]
         h = self.classifier.features(x)
         logits = self.annotator_model(h, e_a)
-        return marginal_nll(self.classifier.log_proba(h), logits, batch.label, partner_label, lam)
+        log_p = self.classifier.log_proba(h)
+        return marginal_nll(log_p, logits, batch.label, partner_label, lam, batch.weight, partner_weight)
 
     def _draw(self, item: Tensor, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
         """Partners and λ of the batch's triples, shapes (P,) and (P,)."""

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from annotmix.approaches.base import Approach, Batch
-from annotmix.losses import label_log_likelihood
+from annotmix.losses import label_log_likelihood, label_mean
 from annotmix.networks import AnnotatorEmbedding, BatchNorm, Classifier, ConfusionHead
 
 #: Pairs of annotators whose distance is computed at a time.
@@ -101,7 +101,8 @@ class Madl(Approach):
         log_p = self.classifier.log_proba(h)
         logits = self._logits(h[batch.item], batch.annotator)
         log_likelihood = label_log_likelihood(log_p[batch.item], logits.float(), batch.label.unsqueeze(1))
-        nll = -(self.annotator_weights()[batch.annotator] * log_likelihood.squeeze(1)).mean()
+        weighted = self.annotator_weights()[batch.annotator] * log_likelihood.squeeze(1)
+        nll = -label_mean(weighted, batch.weight)
         return nll - self._log_prior()
 
     def log_confusion(self, h: Tensor, annotator: Tensor) -> Tensor:
