@@ -29,10 +29,10 @@ from annotmix.persistence import ModelFileError, load_tensors, save_tensors
 from annotmix.progress import Progress
 
 State = dict[str, Tensor]
-#: The monitored set whose clf-acc selects the best epoch.
+#: The monitored set that selects the best epoch: by clf-acc, or by label-ll where true classes are unknown.
 VALIDATION = "valid"
 #: Streams of randomness that follow from one seed.
-INITIALISATION, EPOCH, REFERENCE, BEGINNING = 1, 2, 3, 4
+INITIALISATION, EPOCH, REFERENCE, BEGINNING, HELD_OUT = 1, 2, 3, 4, 5
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,8 @@ def train(
     annotations : Annotations
     settings : Settings
     monitor : mapping of name to EvaluationSet, optional
-        Scored after every epoch. The one named "valid" selects the best epoch by its clf-acc.
+        Scored after every epoch. The one named "valid" selects the best epoch: by its clf-acc where it has
+        true classes, else by its label-ll.
     fingerprint : str
         Identifies settings and data; a checkpoint of another run is refused.
 
@@ -122,8 +123,9 @@ def train(
                 row |= {f"{name}/{score}": value for score, value in scores(model, data).items()}
             run.epoch = epoch + 1
             run.history.append(row)
-            if monitor and VALIDATION in monitor and row[f"{VALIDATION}/clf-acc"] > run.best_score:
-                run.best_epoch, run.best_score = epoch + 1, row[f"{VALIDATION}/clf-acc"]
+            score = row.get(f"{VALIDATION}/clf-acc", row.get(f"{VALIDATION}/label-ll", -math.inf))
+            if score > run.best_score:
+                run.best_epoch, run.best_score = epoch + 1, score
                 run.best_state = {name: t.detach().clone() for name, t in model.state_dict().items()}
             if settings.checkpoint and _due(run.epoch, settings):
                 _checkpoint(model, optimizer, run, settings.checkpoint, fingerprint)

@@ -148,20 +148,22 @@ def mean_confusion(model: Approach, h: Tensor, annotators: NDArray[np.int64]) ->
 
 
 def scores(model: Approach, data: EvaluationSet) -> dict[str, float]:
-    """clf-acc where true classes are known, annot-acc where labels are, perf-auroc where both are."""
+    """clf-acc where true classes are known, annot-acc and label-ll where labels are, perf-auroc with both."""
     h, log_p = encode(model, data.X)
     result: dict[str, float] = {}
     if data.y is not None:
         result["clf-acc"] = metrics.clf_acc(data.y, log_p.argmax(dim=-1).cpu().numpy())
     labels = data.annotations
     if labels is not None and len(labels) and model.perf is not None:
-        predicted = [
-            p.argmax(dim=-1)
-            for _, p in about_pairs(model, "annotator_log_proba", h, labels.item, labels.annotator)
-        ]
+        pairs = about_pairs(model, "annotator_log_proba", h, labels.item, labels.annotator)
+        predicted, likelihood = [], []
+        for chunk, said in pairs:
+            predicted.append(said.argmax(dim=-1))
+            likelihood.append(said.gather(1, _index(labels.label[chunk], h).unsqueeze(1)).squeeze(1))
         result["annot-acc"] = metrics.annot_acc(
             labels.label, torch.cat(predicted).cpu().numpy(), labels.weight
         )
+        result["label-ll"] = metrics.label_ll(torch.cat(likelihood).cpu().numpy(), labels.weight)
         if data.y is not None:
             perf = [p for _, p in about_pairs(model, "annotator_perf", h, labels.item, labels.annotator)]
             correct = labels.label == data.y[labels.item]

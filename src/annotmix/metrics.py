@@ -1,4 +1,4 @@
-"""The paper's scores: clf-acc, annot-acc and perf-auroc."""
+"""The paper's scores, clf-acc, annot-acc and perf-auroc, and label-ll."""
 
 from __future__ import annotations
 
@@ -29,6 +29,22 @@ def annot_acc(z: ArrayLike, z_pred: ArrayLike, weight: ArrayLike | None = None) 
         How much each label counts.
     """
     return _share_equal(z, z_pred, "z", "z_pred", weight)
+
+
+def label_ll(log_p: ArrayLike, weight: ArrayLike | None = None) -> float:
+    """label-ll: the mean log-likelihood of annotators' labels, the true class being summed out.
+
+    A proper score on labels that were not trained on; on training labels it only shows overfitting.
+
+    Parameters
+    ----------
+    log_p : array-like, shape (n_labels,)
+        log p_annot of the label that was given.
+    weight : array-like, shape (n_labels,), optional
+        How much each label counts.
+    """
+    weights = None if weight is None else np.asarray(weight, dtype=float)
+    return float(np.average(np.asarray(log_p, dtype=float), weights=weights))
 
 
 def perf_auroc(correct: ArrayLike, p_perf: ArrayLike, weight: ArrayLike | None = None) -> float:
