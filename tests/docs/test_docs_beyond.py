@@ -30,3 +30,10 @@ def test_soft_labels(run):
     names = run("soft-labels.md")
     assert names["accuracy"] > 0.8
     assert names["labels"].to_long().columns.tolist() == ["task", "worker", "label", "weight"]
+
+
+def test_choosing(run):
+    names = run("choosing.md")
+    assert names["search"].best_params_ == {"lr": 1e-2}
+    assert names["best"].best_epoch_ == names["best"].history_["valid/label-ll"].idxmax()
+    assert names["by_hand"].score(names["X"], names["y"]) > 0.7
