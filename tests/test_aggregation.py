@@ -32,7 +32,9 @@ def data_dir() -> Path:
 
 
 @st.composite
-def random_annotations(draw: st.DrawFn, one_label: bool = False, min_labels: int = 1) -> Annotations:
+def random_annotations(
+    draw: st.DrawFn, one_label: bool = False, min_labels: int = 1, weighted: bool = False
+) -> Annotations:
     """Few items, annotators and classes, some of them without labels."""
     n_items, n_annotators, n_classes = (draw(st.integers(1, most)) for most in (12, 5, 4))
     seed = draw(st.integers(0, 2**32 - 1))
@@ -46,6 +48,11 @@ def random_annotations(draw: st.DrawFn, one_label: bool = False, min_labels: int
         labelled[0, 0] = True
     item, annotator = np.nonzero(labelled)
     label = rng.choice(n_classes, size=len(item), p=class_shares)
+    if weighted:  # every label twice; of the copies those of another class are kept
+        other = rng.choice(n_classes, size=len(item))
+        twice = np.r_[np.arange(len(item)), np.flatnonzero(other != label)]
+        label = np.r_[label, other[other != label]]
+        item, annotator = item[twice], annotator[twice]
     return Annotations(
         item,
         annotator,
@@ -53,6 +60,7 @@ def random_annotations(draw: st.DrawFn, one_label: bool = False, min_labels: int
         np.array([f"item {n}" for n in range(n_items)], dtype=object),
         np.array([f"annotator {m}" for m in range(n_annotators)], dtype=object),
         np.array(list("dbca")[:n_classes], dtype=object),
+        rng.integers(1, 5, size=len(item)) / 4 if weighted else None,
     )
 
 
@@ -69,10 +77,15 @@ def noisy(seed: int = 0, n_items: int = 60, n_annotators: int = 8, n_classes: in
 # ---------------------------------------------------------------- slow, obvious references
 
 
+def entries(a: Annotations) -> list[tuple[int, int, int, float]]:
+    weight = [1] * len(a) if a.weight is None else a.weight.tolist()
+    return list(zip(a.item.tolist(), a.annotator.tolist(), a.label.tolist(), weight, strict=True))
+
+
 def votes_by_loop(a: Annotations) -> dict[int, Counter[int]]:
     votes: dict[int, Counter[int]] = {}
-    for n, k in zip(a.item.tolist(), a.label.tolist(), strict=True):
-        votes.setdefault(n, Counter())[k] += 1
+    for n, _, k, w in entries(a):
+        votes.setdefault(n, Counter())[k] += w
     return votes
 
 
@@ -83,20 +96,20 @@ def m_step_by_loop(a, q, smoothing, known):
         [[smoothing * (1.0 if c == k else 1e-30) for k in range(C)] for c in range(C)]
         for _ in range(a.n_annotators)
     ]
-    for n, m, k in zip(a.item.tolist(), a.annotator.tolist(), a.label.tolist(), strict=True):
+    for n, m, k, w in entries(a):
         for c in range(C):
-            theta[m][c][k] += q[n][c]
+            theta[m][c][k] += w * q[n][c]
     return prior, [[[value / sum(row) for value in row] for row in matrix] for matrix in theta]
 
 
 def e_step_by_loop(a, prior, theta, gold):
-    labels = list(zip(a.item.tolist(), a.annotator.tolist(), a.label.tolist(), strict=True))
+    labels = entries(a)
     q, log_likelihood = [], 0.0
     for n in range(a.n_items):
         log_joint = []
         for c in range(a.n_classes):
             value = math.log(max(prior[c], 1e-300))
-            value += sum(math.log(max(theta[m][c][k], 1e-300)) for i, m, k in labels if i == n)
+            value += sum(w * math.log(max(theta[m][c][k], 1e-300)) for i, m, k, w in labels if i == n)
             log_joint.append(value if gold.get(n, c) == c else -math.inf)
         top = max(log_joint)
         total = sum(math.exp(value - top) for value in log_joint)
@@ -111,7 +124,7 @@ def dawid_skene_by_loop(a, n_iter, smoothing, gold):
     q = []
     for n in range(a.n_items):
         count = Counter({gold[n]: 1}) if n in gold else votes.get(n, Counter())
-        q.append([count[c] / max(sum(count.values()), 1) for c in range(a.n_classes)])
+        q.append([count[c] / (sum(count.values()) or 1) for c in range(a.n_classes)])
     for _ in range(n_iter):
         prior, theta = m_step_by_loop(a, q, smoothing, known)
         q, log_likelihood = e_step_by_loop(a, prior, theta, gold)
@@ -122,7 +135,7 @@ def dawid_skene_by_loop(a, n_iter, smoothing, gold):
 
 
 @seeded
-@given(random_annotations(min_labels=0), st.integers(0, 1000))
+@given(random_annotations(min_labels=0) | random_annotations(weighted=True), st.integers(0, 1000))
 def test_majority_vote_equals_counting(a: Annotations, seed: int) -> None:
     votes = votes_by_loop(a)
     winners = {n: {k for k in c if c[k] == max(c.values())} for n, c in votes.items()}
@@ -143,6 +156,17 @@ def test_ties_are_broken_uniformly() -> None:
     share = majority_vote(a, random_state=0).value_counts(normalize=True)
     assert set(share.index) == {0, 1, 2}
     assert np.abs(share - 1 / 3).max() < 4 * math.sqrt(2 / 9 / n)
+
+
+def test_weighted_votes_are_tied_within_rounding() -> None:
+    a = Annotations([0, 0, 0], [0, 1, 2], [0, 0, 1], ["x"], range(3), range(2), [0.1, 0.2, 0.3])
+    assert majority_vote(a, ties="all").loc["x"].all()  # although 0.1 + 0.2 is not 0.3
+
+
+def test_crowd_kit_refuses_weights() -> None:
+    a = Annotations([0, 1], [0, 0], [0, 1], ["x", "y"], ["ann"], range(2), [0.5, 1])
+    with pytest.raises(ValueError, match=r'take no weights.*"mv" or "ds"'):
+        aggregate(a, "crowd-kit:Wawa")
 
 
 def test_ties_follow_the_seed() -> None:
@@ -171,7 +195,7 @@ def test_majority_vote_refuses_other_ties() -> None:
 
 @seeded
 @given(
-    random_annotations(min_labels=0),
+    random_annotations(min_labels=0) | random_annotations(weighted=True),
     st.integers(1, 4),
     st.sampled_from([1e-10, 0.01, 1.0]),
     st.dictionaries(st.integers(0, 11), st.integers(0, 3), max_size=3),

@@ -545,6 +545,111 @@ def test_the_constructor_checks(arguments, message):
         Annotations(*[list(argument) for argument in arguments])
 
 
+# ---------------------------------------------------------------- weights
+
+
+@st.composite
+def soft_labels(draw: st.DrawFn) -> np.ndarray:
+    """Weights of 0, ¼, ½ or 1, or nan; shape (n, m, C)."""
+    n, m, n_classes = draw(st.integers(0, 5)), draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    weight = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=n_classes, max_size=n_classes)
+    row = st.lists(weight | st.just([np.nan] * n_classes), min_size=m, max_size=m)
+    return np.array(draw(st.lists(row, min_size=n, max_size=n))).reshape(n, m, n_classes)
+
+
+def as_soft(a: Annotations) -> np.ndarray:
+    P = np.zeros((a.n_items, a.n_annotators, a.n_classes))
+    P[a.item, a.annotator, a.label] = a.weight
+    return P
+
+
+@quick
+@given(soft_labels(), st.randoms())
+def test_soft_labels_lead_to_a_long_table_and_back(P, shuffler):
+    a = Annotations.from_soft(P)
+    np.testing.assert_array_equal(as_soft(a), np.nan_to_num(P))
+    rows = list(range(len(a)))
+    shuffler.shuffle(rows)
+    names = {"items": a.items, "annotators": a.annotators, "classes": a.classes}
+    again = Annotations.from_long(a.to_long().iloc[rows], **names)
+    np.testing.assert_array_equal(as_soft(again), as_soft(a))
+    moved = again.align(**{key: list(reversed(value.tolist())) for key, value in names.items()})
+    np.testing.assert_array_equal(as_soft(moved), as_soft(a)[::-1, ::-1, ::-1])
+    copied = pickle.loads(pickle.dumps(moved)).keep(moved.label >= 0)
+    np.testing.assert_array_equal(as_soft(copied), as_soft(moved))
+
+
+@quick
+@given(soft_labels())
+def test_counts_of_soft_labels_equal_loops(P):
+    a = Annotations.from_soft(P)
+    given = np.nan_to_num(P).sum(axis=2) > 0
+    assert a.labels_per_item.tolist() == given.sum(axis=1).tolist()
+    assert a.labels_per_annotator.tolist() == given.sum(axis=0).tolist()
+    assert len(set(a.pair.tolist())) == given.sum()
+    for n in range(a.n_items):
+        assert (a.item[a.start[n] : a.start[n + 1]] == n).all()
+    item, label, votes = a.votes()
+    found = np.zeros((a.n_items, a.n_classes))
+    found[item, label] = votes
+    np.testing.assert_allclose(found, np.nan_to_num(P).sum(axis=1))
+    shares = []
+    for soft in np.nan_to_num(P):
+        pairs = [(p, q) for i, p in enumerate(soft) for j, q in enumerate(soft) if i != j]
+        total = sum(p.sum() * q.sum() for p, q in pairs)
+        if total:
+            shares.append(sum(p @ q for p, q in pairs) / total)
+    assert a.agreement() == pytest.approx(np.mean(shares) if shares else np.nan, nan_ok=True)
+
+
+def test_a_confidence_is_a_weight_once_its_column_is_named():
+    table = long(("x", "ann", "a"), ("x", "bob", "b"), ("y", "ann", None))
+    table["confidence"] = [0.5, 1, np.nan]
+    assert Annotations.from_long(table).weight is None
+    assert Annotations.from_long(table, weight="confidence").weight.tolist() == [0.5, 1]
+    renamed = table.rename(columns={"confidence": "weight"})
+    assert Annotations.from_long(renamed).weight.tolist() == [0.5, 1]
+    assert Annotations.from_long(renamed, weight=None).weight is None
+
+
+@pytest.mark.parametrize(("rule", "kept"), [("first", [0.25, 0.5]), ("last", [0.75, 0.5])])
+def test_with_weights_only_a_class_given_again_is_a_repeat(rule, kept):
+    table = long(("x", "ann", "a"), ("x", "ann", "b"), ("x", "ann", "a"))
+    table["weight"] = [0.25, 0.5, 0.75]
+    assert Annotations.from_long(table, duplicates=rule).weight.tolist() == kept
+    with pytest.raises(ValueError, match="'ann' has more than one weight of label 'a' for item 'x'"):
+        Annotations.from_long(table)
+
+
+def test_a_label_of_weight_zero_is_none():
+    a = Annotations([0, 0, 1], [0, 0, 0], [0, 1, 0], "xy", ["ann"], "ab", [0, 0.5, 0])
+    assert a.to_long().to_numpy().tolist() == [["x", "ann", "b", 0.5]]
+    assert a.labels_per_item.tolist() == [1, 0]
+    assert repr(a) == "Annotations(2 items, 1 annotators, 2 classes, 1 weighted labels)"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Annotations([0], [0], [0], "x", "a", "b", [1, 2]), "an entry for each of 1 labels"),
+        (lambda: Annotations([0], [0], [0], "x", "a", "b", [-1]), "from 0 on, found -1.0 for label 0"),
+        (lambda: Annotations.from_soft([[[np.inf, 0]]]), "from 0 on, found inf"),
+        (lambda: Annotations.from_soft([[0.5, 0.5]]), r"found shape \(1, 2\)"),
+        (lambda: Annotations.from_soft([[[np.nan, 1]]]), "item 0 by annotator 0 .* some classes only"),
+        (lambda: Annotations.from_soft([[[1, 0]]], classes="abc"), "classes must name 2 of them, found 3"),
+        (
+            lambda: Annotations.from_long(long(("x", "ann", "a")).assign(weight="much")),
+            "'weight' must hold the weight of every label.* found 'much' in row 0",
+        ),
+        (lambda: Annotations.from_long(long(("x", "ann", "a")), weight="sure"), "No column 'sure'"),
+        (lambda: Annotations.from_soft([[[0.5, 0.5]]]).to_matrix(), "no place for weights; use to_long"),
+    ],
+)
+def test_weights_that_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
 # ---------------------------------------------------------------- facts
 
 

@@ -11,13 +11,24 @@ N, M, C, D = 40, 6, 4, 3
 KAPPA, KAPPA_LEVEL = 2.0, 5.0
 
 
-@pytest.fixture(params=range(3))
+@pytest.fixture(params=[*range(3), "soft"])
 def crowd(request):
-    rng = np.random.default_rng(request.param)
+    rng = np.random.default_rng(0 if request.param == "soft" else request.param)
     Z = np.where(rng.random((N, M)) < 0.4, rng.integers(C, size=(N, M)), -1)
     Z[:, M - 1] = -1  # an annotator without labels
     q = rng.dirichlet(np.full(C, 0.3), size=N)
-    return Annotations.from_matrix(Z, classes=range(C)), q, rng.integers(D, size=N)
+    annotations = Annotations.from_matrix(Z, classes=range(C))
+    if request.param == "soft":
+        P = np.where(Z[:, :, None] < 0, np.nan, rng.dirichlet(np.full(C, 0.5), size=Z.shape))
+        # weights that single precision holds
+        annotations = Annotations.from_soft(np.round(64 * P) / 64)
+    return annotations, q, rng.integers(D, size=N)
+
+
+def entries(annotations):
+    """Item, annotator, label and weight of every label."""
+    weight = np.ones(len(annotations)) if annotations.weight is None else annotations.weight
+    return list(zip(annotations.item, annotations.annotator, annotations.label, weight, strict=True))
 
 
 def counted(annotations, q, level):
@@ -32,11 +43,11 @@ def theta(annotations, q, level, m, d, without=None):
     """θ_md before its rows are normalised, and normalised; item `without` does not count for annotator m."""
     said, said_here = np.zeros((C, C)), np.zeros((C, C))
     everyone = np.zeros((D, C, C))
-    for n, who, k in zip(annotations.item, annotations.annotator, annotations.label, strict=True):
-        everyone[level[n], :, k] += q[n]
+    for n, who, k, w in entries(annotations):
+        everyone[level[n], :, k] += w * q[n]
         if who == m and n != without:
-            said[:, k] += q[n]
-            said_here[:, k] += q[n] if level[n] == d else 0
+            said[:, k] += w * q[n]
+            said_here[:, k] += w * q[n] if level[n] == d else 0
     common = everyone.sum(axis=0) + 1 / C + 2 * np.eye(C)
     common /= common.sum(axis=1, keepdims=True)
     here = everyone[d] + KAPPA_LEVEL * common
@@ -59,11 +70,9 @@ def test_likelihood_of_labels_without_their_own_item(crowd, leave_out):
     annotations, q, level = crowd
     confusion, arguments = counted(*crowd)
     found = confusion.log_likelihood(*arguments, leave_out=leave_out).exp().numpy()
-    for p, (n, m, k) in enumerate(
-        zip(annotations.item, annotations.annotator, annotations.label, strict=True)
-    ):
+    for p, (n, m, k, w) in enumerate(entries(annotations)):
         expected = theta(annotations, q, level, m, level[n], n if leave_out else None)[0][:, k]
-        np.testing.assert_allclose(found[p], expected, rtol=1e-9)
+        np.testing.assert_allclose(found[p], expected**w, rtol=1e-9)
 
 
 @pytest.mark.parametrize("leave_out", [True, False])
@@ -73,19 +82,17 @@ def test_without_difficulties_an_annotator_has_one_matrix(crowd, leave_out):
     matrices = confusion.log_confusion(torch.arange(M), None).exp().numpy()
     likelihood = confusion.log_likelihood(*arguments, leave_out=leave_out).exp().numpy()
     common = np.full((C, C), 1 / C) + 2 * np.eye(C)
-    for n, k in zip(annotations.item, annotations.label, strict=True):
-        common[:, k] += q[n]
+    for n, _, k, w in entries(annotations):
+        common[:, k] += w * q[n]
     common /= common.sum(axis=1, keepdims=True)
-    for p, (n, m, z) in enumerate(
-        zip(annotations.item, annotations.annotator, annotations.label, strict=True)
-    ):
+    for p, (n, m, z, w) in enumerate(entries(annotations)):
         said, without = np.zeros((C, C)), np.zeros((C, C))
-        for i in np.flatnonzero(annotations.annotator == m):
-            said[:, annotations.label[i]] += q[annotations.item[i]]
-            if annotations.item[i] != n or not leave_out:
-                without[:, annotations.label[i]] += q[annotations.item[i]]
+        for i, who, k, v in entries(annotations):
+            if who == m:
+                said[:, k] += v * q[i]
+                without[:, k] += v * q[i] if i != n or not leave_out else 0
         expected = (without + KAPPA * common) / (without.sum(axis=1, keepdims=True) + KAPPA)
-        np.testing.assert_allclose(likelihood[p], expected[:, z], rtol=1e-9)
+        np.testing.assert_allclose(likelihood[p], expected[:, z] ** w, rtol=1e-9)
         whole = (said + KAPPA * common) / (said.sum(axis=1, keepdims=True) + KAPPA)
         np.testing.assert_allclose(matrices[m], whole, rtol=1e-9)
 

@@ -9,8 +9,10 @@ import torch
 from torch import nn
 
 import annotmix
+from annotmix import engine
 from annotmix.annotations import Annotations
 from annotmix.engine import Labels, randomness
+from annotmix.heldout import hold_out
 from annotmix.inference import Features
 from annotmix.persistence import ModelFileError
 from annotmix.progress import Progress
@@ -286,12 +288,63 @@ def test_history_has_losses_and_the_paper_s_scores(noisy):
     clf = classifier().fit(X, Z, validation=(X, y, Z), monitor={"train": (X, None, Z)})
     assert clf.history_.index.tolist() == [1, 2, 3, 4, 5, 6]
     scores = {"valid/clf-acc", "valid/annot-acc", "valid/perf-auroc", "train/annot-acc"}
+    scores |= {"valid/label-ll", "train/label-ll"}
     assert scores | {"loss", "lr", "seconds"} == set(clf.history_.columns)
     final = clf.evaluate(X, y, Z)
     last = clf.history_.iloc[-1]
     for name, value in final.items():
         assert value == last[f"valid/{name}"]
     assert last["train/annot-acc"] == final["annot-acc"]
+
+
+def test_labels_that_are_held_out_select_the_epoch(noisy):
+    X, Z, _ = noisy
+    params = {"select": "best", "max_epochs": 25, "lr": 0.05, "alpha": 0}  # it learns by heart
+    clf = classifier(**params).fit(X, Z, validation="labels")
+    curve = clf.history_["valid/label-ll"]
+    assert clf.best_epoch_ == curve.idxmax() < 25
+    annotations = Annotations.from_matrix(Z)
+    with engine.randomness(clf.seed_, engine.HELD_OUT) as rng:
+        kept, held = hold_out(annotations, rng=rng)
+    assert clf.evaluate(X, None, held)["label-ll"] == pytest.approx(curve.max())
+    with pytest.warns(UserWarning, match="have no labels"):
+        same = classifier(**params).fit(X, kept, validation=(X, None, held))
+    np.testing.assert_array_equal(clf.predict_proba(X), same.predict_proba(X))
+    assert clf.use("last").evaluate(X, None, held)["label-ll"] == pytest.approx(curve.iloc[-1])
+
+
+def test_held_out_labels_survive_a_checkpoint(noisy, tmp_path, monkeypatch):
+    X, Z, _ = noisy
+    params = {"select": "best", "max_epochs": 6, "lr": 0.05, "checkpoint_every": 2}
+    whole = classifier(**params).fit(X, Z, validation="labels")
+    clf = classifier(**params, checkpoint=tmp_path)
+    after_epoch, calls = engine.scores, []
+
+    def interrupted(*arguments):
+        calls.append(1)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return after_epoch(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "scores", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            clf.fit(X, Z, validation="labels")
+    clf.fit(X, Z, validation="labels")
+    assert clf.best_epoch_ == whole.best_epoch_
+    assert clf.history_["valid/label-ll"].tolist() == whole.history_["valid/label-ll"].tolist()
+    np.testing.assert_array_equal(clf.predict_proba(X), whole.predict_proba(X))
+    with pytest.raises(ModelFileError, match="belongs to another run"):
+        clf.set_params(select="last").fit(X, Z)
+
+
+def test_what_cannot_select(noisy):
+    X, Z, _ = noisy
+    with pytest.raises(ValueError, match="validation must be a tuple or \"labels\", found 'label'"):
+        classifier().fit(X, Z, validation="label")
+    for validation in ("labels", (X, None, Z)):
+        with pytest.raises(AttributeError, match=r"mv-base has no annotator model.*annot-mix"):
+            annotmix.make_classifier("mv-base").fit(X, Z, validation=validation)
 
 
 def test_best_is_the_epoch_with_the_highest_validation_accuracy(noisy):

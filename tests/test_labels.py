@@ -148,7 +148,7 @@ def test_a_missing_entry_of_a_vector(y):
         ([0.5, 0.25, 0.1], "Unknown label type: continuous"),
         (["a", 1, "a"], "Every label must be of one type, found int, str"),
         (3, "1d array"),
-        (np.zeros((3, 2, 2)), "dim 3"),
+        (np.zeros((3, 2, 2, 2)), "dim 4"),
     ],
 )
 def test_what_is_no_label_at_all(y, message):

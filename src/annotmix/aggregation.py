@@ -24,6 +24,8 @@ Floats = NDArray[np.float64]
 WRONG = 1e-30
 #: The smallest probability whose logarithm is taken.
 TINY = 1e-300
+#: Share of the most votes by which weighted votes may differ and still be tied.
+ROUNDING = 1e-9
 
 
 # ---------------------------------------------------------------- majority vote
@@ -45,7 +47,7 @@ def majority_vote(
     Parameters
     ----------
     annotations : Annotations
-        The labels.
+        The labels. One of weight w has w votes.
     ties : {"random", "all"}
         Where several classes have the most votes: take one of them, each as likely, or return them all.
     random_state : int, Generator or None
@@ -80,11 +82,10 @@ def majority_vote(
 
 def _most_votes(annotations: Annotations) -> tuple[Index, Index]:
     """Items and their classes with the most votes, sorted by item; a tie gives several entries."""
-    cells, votes = np.unique(annotations.item * annotations.n_classes + annotations.label, return_counts=True)
-    item, label = np.divmod(cells, max(annotations.n_classes, 1))
-    most = np.zeros(annotations.n_items, dtype=votes.dtype)
+    item, label, votes = annotations.votes()
+    most = np.zeros(annotations.n_items)
     np.maximum.at(most, item, votes)
-    won = votes == most[item]
+    won = votes >= most[item] * (1 - ROUNDING)
     return item[won], label[won]
 
 
@@ -153,7 +154,7 @@ def dawid_skene(
     Parameters
     ----------
     annotations : Annotations
-        The labels.
+        The labels. One of weight w counts w times: in Σ, and as θ^w.
     max_iter : int, default=100
         The most rounds.
     tol : float, default=1e-5
@@ -238,10 +239,10 @@ class _Model:
             annotations.n_classes,
         )
         self.annotations = annotations
-        #: Item n × (annotator m, label k): one where m said k about n.
+        #: Item n × (annotator m, label k): one, or the weight, where m said k about n.
         self.said = csr_array(
             (
-                np.ones(len(annotations)),
+                np.ones(len(annotations)) if annotations.weight is None else annotations.weight,
                 annotations.annotator * n_classes + annotations.label,
                 annotations.start,
             ),
@@ -255,8 +256,9 @@ class _Model:
 
     def vote_shares(self) -> Floats:
         a = self.annotations
-        votes = np.bincount(a.item * a.n_classes + a.label, minlength=a.n_items * a.n_classes)
-        q: Floats = votes.reshape(a.n_items, a.n_classes) / np.maximum(a.labels_per_item, 1)[:, None]
+        votes = a.total(a.item * a.n_classes + a.label, a.n_items * a.n_classes)
+        total = np.where(a.labels_per_item > 0, a.total(a.item, a.n_items), 1)
+        q: Floats = votes.reshape(a.n_items, a.n_classes) / total[:, None]
         q[self.gold_item] = np.eye(a.n_classes)[self.gold_label]
         return q
 

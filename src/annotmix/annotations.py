@@ -3,6 +3,10 @@
 `Annotations` is three index vectors (item, annotator, label), one entry a label, sorted by item, and
 the names of the items, annotators and classes they point to. Nothing of size items × annotators exists
 unless `to_matrix` is asked for it.
+
+Entries may carry weights. Then a label that an annotator is unsure of weighs less than one, and a
+distribution over classes is several entries of one annotator about one item: soft labels, confidences and
+weights are all the same, an exponent w of the likelihood, Σ w log P(label).
 """
 
 from __future__ import annotations
@@ -20,12 +24,14 @@ from numpy.typing import ArrayLike, NDArray
 from annotmix.names import Index, Names, as_names, encode, is_missing, locate, plain, show, some
 
 Duplicates = Literal["error", "first", "last", "majority"]
+Floats = NDArray[np.float64]
 
 #: Column names that `Annotations.from_long` finds by itself.
 ALIASES = {
     "task": ("task", "item"),
     "worker": ("worker", "annotator"),
     "label": ("label",),
+    "weight": ("weight",),
 }
 #: What the index vectors of `Annotations` point to.
 _NAMES_OF = {"item": "items", "annotator": "annotators", "label": "classes"}
@@ -41,6 +47,9 @@ class Annotations:
         Label `p` says that annotator `annotator[p]` gave class `label[p]` to item `item[p]`.
     items, annotators, classes : array, shapes (n_items,), (n_annotators,), (n_classes,)
         Their names. An item or annotator without labels and a class that nobody chose are allowed.
+    weight : array of float, shape (n_labels,), optional
+        How much each label counts; without it, one each. With it an annotator may have several labels for
+        an item, of different classes. A label of weight 0 is no label, and is left out.
 
     Examples
     --------
@@ -60,6 +69,7 @@ class Annotations:
     items: Names
     annotators: Names
     classes: Names
+    weight: Floats | None = None
 
     def __post_init__(self) -> None:
         for names in _NAMES_OF.values():
@@ -80,14 +90,24 @@ class Annotations:
                 "item, annotator and label must have the same length, found "
                 f"{len(self.item)}, {len(self.annotator)} and {len(self.label)}."
             )
-        order = np.lexsort((self.annotator, self.item))
+        if self.weight is None:
+            order = np.lexsort((self.annotator, self.item))
+        else:
+            weight = _checked(self.weight, len(self.label))
+            order = np.lexsort((self.label, self.annotator, self.item))
+            order = order[weight[order] > 0]
+            object.__setattr__(self, "weight", _frozen(weight[order]))
         for role in _NAMES_OF:
             object.__setattr__(self, role, _frozen(np.asarray(getattr(self, role), dtype=np.int64)[order]))
-        repeated = np.flatnonzero((np.diff(self.item) == 0) & (np.diff(self.annotator) == 0))
+        same = (np.diff(self.item) == 0) & (np.diff(self.annotator) == 0)
+        if self.weight is not None:
+            same &= np.diff(self.label) == 0
+        repeated = np.flatnonzero(same)
         if len(repeated):
             p = repeated[0]
+            what = "label" if self.weight is None else f"weight of label {show(self.classes[self.label[p]])}"
             raise ValueError(
-                f"annotator {show(self.annotators[self.annotator[p]])} has more than one label for item "
+                f"annotator {show(self.annotators[self.annotator[p]])} has more than one {what} for item "
                 f"{show(self.items[self.item[p]])} ({len(repeated)} repeats in all). Use "
                 'Annotations.from_long with duplicates="first", "last" or "majority" to keep one of them.'
             )
@@ -145,6 +165,55 @@ class Annotations:
         return cls(item, annotator, label, items, annotators, class_names)
 
     @classmethod
+    def from_soft(
+        cls,
+        P: ArrayLike,
+        *,
+        classes: Iterable[Any] | None = None,
+        items: Iterable[Any] | None = None,
+        annotators: Iterable[Any] | None = None,
+    ) -> Annotations:
+        """Read soft labels: for every item and annotator, a weight for every class.
+
+        Parameters
+        ----------
+        P : array-like, shape (n_items, n_annotators, n_classes)
+            Mostly distributions, which sum to one; any weights from 0 on are allowed. `nan` for all classes
+            is no label.
+        classes, items, annotators : iterable, optional
+            Names; by default 0, 1, 2, …
+
+        Examples
+        --------
+        >>> Annotations.from_soft([[[0.8, 0.2], [0, 1]]], classes=["cat", "dog"]).to_long()
+           task  worker label  weight
+        0     0       0   cat     0.8
+        1     0       0   dog     0.2
+        2     0       1   dog     1.0
+        """
+        soft = np.asarray(P, dtype=np.float64)
+        if soft.ndim != 3:
+            raise ValueError(
+                "Soft labels have a weight for every item, annotator and class, of shape "
+                f"(n_items, n_annotators, n_classes); found shape {soft.shape}."
+            )
+        given = [items, annotators, classes]
+        names = [
+            as_names(range(length) if own is None else own, length, what)
+            for own, length, what in zip(given, soft.shape, _NAMES_OF.values(), strict=True)
+        ]
+        missing = np.isnan(soft)
+        if len(partly := np.argwhere(missing.any(axis=2) & ~missing.all(axis=2))):
+            n, m = partly[0]
+            raise ValueError(
+                f"The soft label of item {show(names[0][n])} by annotator {show(names[1][m])} has a weight "
+                "for some classes only. Give 0 for a class that is ruled out, nan for all where there is no "
+                "label."
+            )
+        item, annotator, label = np.nonzero(~missing & (soft != 0))
+        return cls(item, annotator, label, names[0], names[1], names[2], soft[item, annotator, label])
+
+    @classmethod
     def from_long(
         cls,
         df: pd.DataFrame,
@@ -152,6 +221,7 @@ class Annotations:
         worker: str = "worker",
         label: str = "label",
         *,
+        weight: str | None = "weight",
         duplicates: Duplicates = "error",
         classes: Iterable[Any] | None = None,
         items: Iterable[Any] | None = None,
@@ -166,9 +236,13 @@ class Annotations:
             known and gives no label.
         task, worker, label : str
             Its columns. `item` and `annotator` are found by themselves where the default names are absent.
+        weight : str or None, default="weight"
+            Column of the labels' weights, if it is there: 0 or more. None leaves a column `weight` alone.
+            A confidence is a weight, once its column is named: a label with confidence 0.7 counts 0.7 times.
         duplicates : {"error", "first", "last", "majority"}
             What to do where an annotator labelled an item more than once. "majority" keeps the label
-            given most often, the earliest of them where several are.
+            given most often, the earliest of them where several are. With weights, labels of different
+            classes are a distribution, and only a class that is given again is a repeat.
         classes, items, annotators : iterable, optional
             All names in their order; by default the sorted ones that occur.
         """
@@ -199,10 +273,14 @@ class Annotations:
             names.append(role_names)
         rows = np.flatnonzero(codes[2] >= 0)
         item, annotator, given = (code[rows] for code in codes)
+        weights = _weights(df, weight, rows)
         if duplicates != "error":
-            keep = _keep_one(item * len(names[1]) + annotator, given, duplicates)
+            pair = item * len(names[1]) + annotator
+            one = pair if weights is None else pair * max(len(names[2]), 1) + given
+            keep = _keep_one(one, given, duplicates)
             item, annotator, given = item[keep], annotator[keep], given[keep]
-        return cls(item, annotator, given, *names)
+            weights = None if weights is None else weights[keep]
+        return cls(item, annotator, given, names[0], names[1], names[2], weights)
 
     # ---------------------------------------------------------------- writers
 
@@ -210,8 +288,10 @@ class Annotations:
         """The labels as a DataFrame, a row an item and a column an annotator.
 
         `missing_label` fills the rest: by default -1 where classes are integers, `None` otherwise. It must
-        not be a class itself.
+        not be a class itself. Weights have no place in a matrix: with them this is an error.
         """
+        if self.weight is not None:
+            raise ValueError("A label matrix has no place for weights; use to_long.")
         integer = self.classes.dtype.kind in "iu"
         fill = -1 if missing_label is None and integer else missing_label
         if len(self) < self.n_items * self.n_annotators and fill in self.classes.tolist():
@@ -224,14 +304,13 @@ class Annotations:
         return pd.DataFrame(Z, index=self.items, columns=self.annotators, dtype=Z.dtype)
 
     def to_long(self) -> pd.DataFrame:
-        """The labels as a table with columns `task`, `worker` and `label`, a row a label."""
-        return pd.DataFrame(
-            {
-                "task": self.items[self.item],
-                "worker": self.annotators[self.annotator],
-                "label": self.classes[self.label],
-            }
-        )
+        """The labels as a table with columns `task`, `worker`, `label`, and `weight` if there are weights."""
+        columns = {
+            "task": self.items[self.item],
+            "worker": self.annotators[self.annotator],
+            "label": self.classes[self.label],
+        }
+        return pd.DataFrame(columns if self.weight is None else columns | {"weight": self.weight})
 
     # ---------------------------------------------------------------- facts
 
@@ -256,38 +335,83 @@ class Annotations:
     def __repr__(self) -> str:
         return (
             f"Annotations({self.n_items} items, {self.n_annotators} annotators, {self.n_classes} classes, "
-            f"{len(self)} labels)"
+            f"{len(self)} {'' if self.weight is None else 'weighted '}labels)"
         )
 
     @cached_property
     def labels_per_item(self) -> Index:
-        """Number of labels of every item, shape (n_items,)."""
-        return _frozen(np.bincount(self.item, minlength=self.n_items))
+        """Number of annotators with a label for every item, shape (n_items,): soft labels count once."""
+        return _frozen(np.bincount(self.item[self._first], minlength=self.n_items))
 
     @cached_property
     def labels_per_annotator(self) -> Index:
-        """Number of labels of every annotator, shape (n_annotators,)."""
-        return _frozen(np.bincount(self.annotator, minlength=self.n_annotators))
+        """Number of items with a label of every annotator, shape (n_annotators,): soft labels count once."""
+        return _frozen(np.bincount(self.annotator[self._first], minlength=self.n_annotators))
 
     @cached_property
     def start(self) -> Index:
         """Labels `start[n]:start[n + 1]` are those of item n; shape (n_items + 1,)."""
-        return _frozen(np.concatenate([[0], np.cumsum(self.labels_per_item)]))
+        return _frozen(np.concatenate([[0], np.cumsum(np.bincount(self.item, minlength=self.n_items))]))
+
+    @cached_property
+    def pair(self) -> Index:
+        """Number of the pair (item, annotator) that a label belongs to, ascending; shape (n_labels,)."""
+        return _frozen(np.cumsum(self._first) - 1)
+
+    @property
+    def _first(self) -> NDArray[np.bool_]:
+        """Whether a label is the first of its pair (item, annotator), shape (n_labels,)."""
+        new_item, new_annotator = (np.diff(index, prepend=-1) != 0 for index in (self.item, self.annotator))
+        return np.asarray(new_item | new_annotator)
+
+    def total(self, index: Index, n: int) -> NDArray[Any]:
+        """Labels by where they go, shape (n,): their number, or the sum of their weights.
+
+        Parameters
+        ----------
+        index : array of int, shape (n_labels,)
+            Such as `item`: where each label goes, from 0 to n − 1.
+        n : int
+        """
+        return np.bincount(index, weights=self.weight, minlength=n)
+
+    def votes(self) -> tuple[Index, Index, NDArray[Any]]:
+        """Items, classes they were given, and how often (or with what weight); sorted by item and class."""
+        cells, where = np.unique(self.item * self.n_classes + self.label, return_inverse=True)
+        item, label = np.divmod(cells, max(self.n_classes, 1))
+        return item, label, self.total(where, len(cells))
+
+    def keep(self, rows: NDArray[Any]) -> Annotations:
+        """Only the labels at `rows` (positions or a mask); items, annotators and classes stay."""
+        weight = None if self.weight is None else self.weight[rows]
+        parts = (self.item[rows], self.annotator[rows], self.label[rows])
+        return Annotations(*parts, self.items, self.annotators, self.classes, weight)
 
     def agreement(self) -> float:
         """Chance that two labels of one item agree, averaged over the items with two labels or more.
 
-        `nan` where no item has two.
+        `nan` where no item has two. A soft label is drawn from.
         """
-        cells, count = np.unique(self.item * self.n_classes + self.label, return_counts=True)
-        pairs = np.bincount(
-            cells // max(self.n_classes, 1), weights=count * (count - 1), minlength=self.n_items
-        )
         several = self.labels_per_item > 1
         if not several.any():
             return float("nan")
-        n = self.labels_per_item[several]
-        return float(np.mean(pairs[several] / (n * (n - 1))))
+        item, _, votes = self.votes()
+        by_pair = self.total(self.pair, int(self.pair[-1]) + 1)
+        weight = np.ones(len(self)) if self.weight is None else self.weight
+        # all ordered pairs of labels, minus those of an annotator with itself
+        same = self._per_item(item, votes**2) - self._per_item(self.item, weight**2)
+        pairs = self.total(self.item, self.n_items) ** 2 - self._per_item(self.item[self._first], by_pair**2)
+        return float(np.mean(same[several] / pairs[several]))
+
+    def agreement_with(self, label: Index) -> Floats:
+        """Share of the labels of every item that are `label`, shape (n_items,); nan without labels."""
+        agreeing = self.keep(self.label == label[self.item])
+        with np.errstate(invalid="ignore"):
+            share = agreeing.total(agreeing.item, self.n_items) / self.total(self.item, self.n_items)
+        return np.asarray(share)
+
+    def _per_item(self, item: Index, values: NDArray[Any]) -> Floats:
+        return np.asarray(np.bincount(item, weights=values, minlength=self.n_items), dtype=np.float64)
 
     def summary(self) -> pd.Series:
         """The figures one wants first: counts, labels per item and per annotator, agreement."""
@@ -338,7 +462,7 @@ class Annotations:
                 )
             parts.append((moved, names))
         (item, names_i), (annotator, names_a), (label, names_c) = parts
-        return Annotations(item, annotator, label, names_i, names_a, names_c)
+        return Annotations(item, annotator, label, names_i, names_a, names_c, self.weight)
 
 
 def find_columns(df: pd.DataFrame, **wanted: str) -> dict[str, str]:
@@ -359,6 +483,35 @@ def find_columns(df: pd.DataFrame, **wanted: str) -> dict[str, str]:
             raise ValueError(f"The table has {times} columns {present[0]!r}; keep one of them.")
         found[role] = present[0]
     return found
+
+
+def _weights(df: pd.DataFrame, column: str | None, rows: Index) -> Floats | None:
+    """The weights in some rows of a long table, where it has a column of them."""
+    if column is None or (column == "weight" and column not in df.columns):
+        return None
+    values = df[find_columns(df, weight=column)["weight"]].iloc[rows]
+    numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    wrong = np.flatnonzero(~((numbers >= 0) & (numbers < np.inf)))
+    if len(wrong):
+        raise ValueError(
+            f"Column {column!r} must hold the weight of every label, a number from 0 on; found "
+            f"{show(values.iloc[wrong[0]])} in row {rows[wrong[0]]}. weight= names another column, None none."
+        )
+    return np.asarray(numbers)
+
+
+def _checked(weight: Any, length: int) -> Floats:
+    """Weights as numbers, finite and not negative."""
+    numbers = np.asarray(weight, dtype=np.float64)
+    if numbers.shape != (length,):
+        raise ValueError(f"weight must have an entry for each of {length} labels, found {numbers.shape}.")
+    wrong = np.flatnonzero(~((numbers >= 0) & (numbers < np.inf)))
+    if len(wrong):
+        raise ValueError(
+            f"A weight must be a number from 0 on, found {numbers[wrong[0]]} for label {wrong[0]} "
+            f"({len(wrong)} in all). Give 1 to a label that counts in full."
+        )
+    return numbers
 
 
 def _frozen(values: NDArray[Any]) -> NDArray[Any]:

@@ -2,7 +2,9 @@
 
 With p the classifier's probabilities and Π_m the annotator model, an item that got the labels z_m has
 
-    q_c ∝ p_c · ∏_m Π_m[c, z_m]^β.
+    q_c ∝ p_c · ∏_m Π_m[c, z_m]^β,
+
+a label of weight w having the exponent β w.
 
 The classifier was trained on these very labels, so p holds their evidence already; with β = 1 it would count
 twice, and q be far too sure. An annotator is judged by the q that the other labels give, as nobody's label is
@@ -52,7 +54,7 @@ class Beliefs:
     p, q : array, shape (N, C)
         Probabilities of the classes by the classifier alone, and after the labels.
     others : array, shape (n_labels, C)
-        For every label, the probabilities of its item's classes after all other labels.
+        For every label, the probabilities of its item's classes after the labels of all others.
     """
 
     model: MultiAnnotatorClassifier
@@ -87,7 +89,7 @@ class Beliefs:
         a = self.annotations
         rows = np.arange(len(a))
         said = csr_array(
-            (np.ones(len(a)), (a.annotator * a.n_classes + a.label, rows)),
+            (np.ones(len(a)) if a.weight is None else a.weight, (a.annotator * a.n_classes + a.label, rows)),
             shape=(a.n_annotators * a.n_classes, len(a)),
         )
         by_label = np.asarray(said @ self.others, dtype=np.float64)
@@ -146,9 +148,16 @@ def beliefs(model: MultiAnnotatorClassifier, X: Any, y: Any, tasks: Any = None) 
     for chunk, log_pi in pairs:
         label = annotations.label[chunk]
         said[chunk] = EVIDENCE * log_pi.cpu().numpy()[np.arange(len(label)), :, label]
+        if annotations.weight is not None:
+            said[chunk] *= annotations.weight[chunk, None]
     log_q = joint.copy()
     np.add.at(log_q, annotations.item, said)
-    others = _softmax(log_q[annotations.item] - said).astype(np.float32)
+    own = said
+    if annotations.weight is not None:  # all that the annotator said about the item
+        own = np.zeros_like(said)
+        np.add.at(own, annotations.pair, said)
+        own = own[annotations.pair]
+    others = _softmax(log_q[annotations.item] - own).astype(np.float32)
     return Beliefs(model, annotations, h, _softmax(joint), _softmax(log_q), others)
 
 

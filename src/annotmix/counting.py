@@ -1,7 +1,8 @@
 """Confusion matrices by counting: what annotators said where the true classes are known with some chance.
 
 With q_nc the chance that item n is of class c, annotator m has N_m[c, k] = Σ_{n: z_nm = k} q_nc expected
-labels k for class c. Few labels say little, so counts are shrunken twice:
+labels k for class c; a label of weight w counts w times. Few labels say little, so counts are shrunken
+twice:
 
     all annotators together:    θ̄[c, k]    ∝ Σ_m N_m[c, k] + 1/C + 2·1[c = k]
     one annotator:              θ_m[c, k]  = (N_m[c, k] + κ θ̄[c, k]) / (N_m[c, ·] + κ)
@@ -82,7 +83,7 @@ class CountedConfusion(nn.Module):
         Without difficulties all items count for the first one.
         """
         C, D = self.n_classes, self.n_levels
-        of_item = q[labels.item]
+        of_item = labels.weighted(q[labels.item])
         d = torch.zeros_like(labels.item) if level is None else level[labels.item]
         cell = labels.annotator * D + d
         self.pair, where = torch.unique(labels.annotator * C + labels.label, return_inverse=True)
@@ -100,26 +101,30 @@ class CountedConfusion(nn.Module):
     def log_likelihood(
         self, labels: Labelled, q: Tensor, level: Tensor | None = None, *, leave_out: bool = True
     ) -> Tensor:
-        """log θ_md[c, z] of every label z and class c, counted without the label's own item, shape (P, C).
+        """w log θ_md[c, z] of every label z and class c, counted without the label's own item, shape (P, C).
 
-        `q` and `level` must be what was counted last. With difficulties, rows of θ sum to nearly one here:
-        normalising them would need whole matrices for single labels.
+        w is the weight of the label, 1 without weights. `q` and `level` must be what was counted last. With
+        difficulties, rows of θ sum to nearly one here: normalising them would need whole matrices for single
+        labels.
         """
         C, D = self.n_classes, self.n_levels
-        own = q[labels.item] if leave_out else q.new_zeros(1)
+        own = labels.weighted(q[labels.item]) if leave_out else q.new_zeros(1)
+        all_own = (
+            own if labels.pair is None or not leave_out else _sums(own, labels.pair, len(own))[labels.pair]
+        )
         # by class, as each label asks for one column of its annotator's matrix
         said = self.said[torch.searchsorted(self.pair, labels.annotator * C + labels.label)] - own
         theta = (said + self.kappa * self.common.T[labels.label]) / (
-            self.total[labels.annotator] - own + self.kappa
+            self.total[labels.annotator] - all_own + self.kappa
         )
         if level is None or D == 1:
-            return theta.clamp_min(TINY).log()
+            return labels.weighted(theta.clamp_min(TINY).log())
         d = level[labels.item]
         cell = labels.annotator * D + d
         start = theta * self.ratio.transpose(1, 2)[d, labels.label]
         said = self.level_said[torch.searchsorted(self.level_pair, cell * C + labels.label)] - own
-        result = (said + self.kappa_level * start) / (self.level_total[cell] - own + self.kappa_level)
-        return result.clamp_min(TINY).log()
+        result = (said + self.kappa_level * start) / (self.level_total[cell] - all_own + self.kappa_level)
+        return labels.weighted(result.clamp_min(TINY).log())
 
     def log_confusion(self, annotator: Tensor, level: Tensor | None) -> Tensor:
         """log θ_md, shape (n, C, C), indexed [c, k], of annotators and difficulties, shapes (n,).
@@ -146,12 +151,20 @@ class CountedConfusion(nn.Module):
 
 
 class Labelled:
-    """The labels as tensors: item, annotator and label, shapes (P,)."""
+    """The labels as tensors: item, annotator and label, shapes (P,); with weights, these and their pairs."""
 
     def __init__(self, annotations: Annotations, device: torch.device):
         self.item = torch.tensor(annotations.item, device=device)
         self.annotator = torch.tensor(annotations.annotator, device=device)
         self.label = torch.tensor(annotations.label, device=device)
+        self.weight = self.pair = None
+        if annotations.weight is not None:
+            self.weight = torch.tensor(annotations.weight, dtype=torch.float32, device=device)
+            self.pair = torch.tensor(annotations.pair, device=device)
+
+    def weighted(self, values: Tensor) -> Tensor:
+        """Values of the labels, shape (P, C), times their weights."""
+        return values if self.weight is None else values * self.weight.to(values.dtype).unsqueeze(1)
 
 
 def _sums(values: Tensor, where: Tensor, n: int) -> Tensor:

@@ -32,6 +32,11 @@ def fit_predict(annotations: Annotations, name: str, random_state: Any = None, *
         raise ValueError(
             f"crowd-kit has no aggregator {name!r} of class labels; it has {', '.join(aggregators)}."
         )
+    if annotations.weight is not None:
+        raise ValueError(
+            "crowd-kit's aggregators take no weights, and these labels have some. Use "
+            '"mv" or "ds", which count a label by its weight.'
+        )
     if not len(annotations):
         return pd.Series(dtype=object)
     aggregator = aggregators[name]

@@ -68,6 +68,8 @@ def fingerprint(
         digest.update(part.tobytes())
     if described is not None:
         digest.update(described.tobytes())
+    if annotations.weight is not None:
+        digest.update(annotations.weight.tobytes())
     step = max(1, len(rows) // 1024)
     digest.update(np.ascontiguousarray(rows[::step]).tobytes())
     return digest.hexdigest()

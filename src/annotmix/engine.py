@@ -29,10 +29,10 @@ from annotmix.persistence import ModelFileError, load_tensors, save_tensors
 from annotmix.progress import Progress
 
 State = dict[str, Tensor]
-#: The monitored set whose clf-acc selects the best epoch.
+#: The monitored set that selects the best epoch: by clf-acc, or by label-ll where true classes are unknown.
 VALIDATION = "valid"
 #: Streams of randomness that follow from one seed.
-INITIALISATION, EPOCH, REFERENCE, BEGINNING = 1, 2, 3, 4
+INITIALISATION, EPOCH, REFERENCE, BEGINNING, HELD_OUT = 1, 2, 3, 4, 5
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,8 @@ def train(
     annotations : Annotations
     settings : Settings
     monitor : mapping of name to EvaluationSet, optional
-        Scored after every epoch. The one named "valid" selects the best epoch by its clf-acc.
+        Scored after every epoch. The one named "valid" selects the best epoch: by its clf-acc where it has
+        true classes, else by its label-ll.
     fingerprint : str
         Identifies settings and data; a checkpoint of another run is refused.
 
@@ -125,8 +126,9 @@ def train(
                 row |= {f"{name}/{score}": value for score, value in scores(model, data).items()}
             run.epoch = epoch + 1
             run.history.append(row)
-            if monitor and VALIDATION in monitor and row[f"{VALIDATION}/clf-acc"] > run.best_score:
-                run.best_epoch, run.best_score = epoch + 1, row[f"{VALIDATION}/clf-acc"]
+            score = row.get(f"{VALIDATION}/clf-acc", row.get(f"{VALIDATION}/label-ll", -math.inf))
+            if score > run.best_score:
+                run.best_epoch, run.best_score = epoch + 1, score
                 run.best_state = {name: t.detach().clone() for name, t in model.state_dict().items()}
             if settings.checkpoint and _due(run.epoch, settings):
                 _checkpoint(model, optimizer, run, settings.checkpoint, fingerprint)
@@ -141,9 +143,11 @@ class Labels:
     def __init__(self, annotations: Annotations, device: torch.device):
         self.device = device
         self.labelled = np.flatnonzero(annotations.labels_per_item)
-        self.count, self.start = annotations.labels_per_item, annotations.start
+        self.count, self.start = np.diff(annotations.start), annotations.start
         self.annotator = torch.tensor(annotations.annotator, device=device)
         self.label = torch.tensor(annotations.label, device=device)
+        weight = annotations.weight
+        self.weight = None if weight is None else torch.tensor(weight, dtype=torch.float32, device=device)
 
     def batches(
         self, X: Features, batch_size: int, rng: np.random.Generator, augment: Augmentation | None = None
@@ -157,13 +161,19 @@ class Labels:
         row = torch.from_numpy(np.repeat(np.arange(len(order)) % batch_size, count)).to(self.device)
         index = torch.from_numpy(position).to(self.device)
         annotator, label = self.annotator[index], self.label[index]
+        weight = None if self.weight is None else self.weight[index]
         for first in range(0, len(order), batch_size):
             last = min(first + batch_size, len(order))
             part = slice(end[first] - count[first], end[last - 1])
             x = X.draw(order[first:last], rng)
             items = torch.from_numpy(order[first:last]).to(self.device)
             yield Batch(
-                x if augment is None else augment(x, rng), row[part], annotator[part], label[part], items
+                x if augment is None else augment(x, rng),
+                row[part],
+                annotator[part],
+                label[part],
+                items,
+                None if weight is None else weight[part],
             )
 
 

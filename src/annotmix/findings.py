@@ -68,7 +68,8 @@ class Findings:
     confusion : array, shape (M, C, C)
         P(label k | true class c) of every annotator in the order of `annotators`.
     labels : DataFrame, a row a label, least likely right first
-        `task`, `worker`, `label`, `probability` (that it is right), `consensus` (the item's label).
+        `task`, `worker`, `label`, `weight` where labels have one, `probability` (that it is right),
+        `consensus` (the item's label).
     history : DataFrame, indexed by `epoch`
         `loss` and the scores of monitored sets ("valid/clf-acc").
     suggestions : DataFrame, a row a suggestion, best first
@@ -103,6 +104,11 @@ class Findings:
     settings: Mapping[str, Any] = field(default_factory=dict)
     inputs: list[Mapping[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+
+def label_weights(labels: pd.DataFrame) -> NDArray[np.float64]:
+    """How much each label counts, shape (n,); `labels` as `Findings.labels`."""
+    return np.asarray(labels["weight"] if "weight" in labels else np.ones(len(labels)), dtype=np.float64)
 
 
 def doubts(items: pd.DataFrame) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -147,7 +148,10 @@ def log_posterior(model: Approach, h: Tensor, log_p: Tensor, annotations: Annota
         label = _index(annotations.label[chunk], h)
         said = confusion[torch.arange(len(label), device=h.device), :, label]  # log P(label | c), (chunk, C)
         item = _index(annotations.item[chunk], h)
-        joint.index_add_(0, item, said * weight[item].unsqueeze(1))
+        exponent = weight[item]
+        if annotations.weight is not None:
+            exponent = exponent * _index(annotations.weight[chunk], h).to(exponent.dtype)
+        joint.index_add_(0, item, said * exponent.unsqueeze(1))
     return torch.log_softmax(joint, dim=-1)
 
 
@@ -170,22 +174,26 @@ def mean_confusion(model: Approach, h: Tensor, annotators: NDArray[np.int64]) ->
 
 
 def scores(model: Approach, data: EvaluationSet) -> dict[str, float]:
-    """clf-acc where true classes are known, annot-acc where labels are, perf-auroc where both are."""
+    """clf-acc where true classes are known, annot-acc and label-ll where labels are, perf-auroc with both."""
     h, log_p = encode(model, data.X)
     result: dict[str, float] = {}
     if data.y is not None:
         result["clf-acc"] = metrics.clf_acc(data.y, log_p.argmax(dim=-1).cpu().numpy())
     labels = data.annotations
     if labels is not None and len(labels) and model.perf is not None:
-        predicted = [
-            p.argmax(dim=-1)
-            for _, p in about_pairs(model, "annotator_log_proba", h, labels.item, labels.annotator)
-        ]
-        result["annot-acc"] = metrics.annot_acc(labels.label, torch.cat(predicted).cpu().numpy())
+        pairs = about_pairs(model, "annotator_log_proba", h, labels.item, labels.annotator)
+        predicted, likelihood = [], []
+        for chunk, said in pairs:
+            predicted.append(said.argmax(dim=-1))
+            likelihood.append(said.gather(1, _index(labels.label[chunk], h).unsqueeze(1)).squeeze(1))
+        result["annot-acc"] = metrics.annot_acc(
+            labels.label, torch.cat(predicted).cpu().numpy(), labels.weight
+        )
+        result["label-ll"] = metrics.label_ll(torch.cat(likelihood).cpu().numpy(), labels.weight)
         if data.y is not None:
             perf = [p for _, p in about_pairs(model, "annotator_perf", h, labels.item, labels.annotator)]
             correct = labels.label == data.y[labels.item]
-            result["perf-auroc"] = metrics.perf_auroc(correct, torch.cat(perf).cpu().numpy())
+            result["perf-auroc"] = metrics.perf_auroc(correct, torch.cat(perf).cpu().numpy(), labels.weight)
     return result
 
 
@@ -193,5 +201,5 @@ def _float32(X: NDArray[np.generic]) -> Floats:
     return np.ascontiguousarray(X, dtype=np.float32)
 
 
-def _index(values: NDArray[np.int64], like: Tensor) -> Tensor:
+def _index(values: NDArray[Any], like: Tensor) -> Tensor:
     return torch.tensor(np.ascontiguousarray(values), device=like.device)

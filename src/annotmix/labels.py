@@ -34,8 +34,9 @@ def as_annotations(
     Parameters
     ----------
     y : Annotations, DataFrame or array-like
-        A long table (columns task, worker, label), a label matrix (a row an item, a column an annotator), or
-        a vector with one label a row. In a vector every entry is a label, as everywhere in scikit-learn.
+        A long table (columns task, worker, label, and weight if labels have one), a label matrix (a row an
+        item, a column an annotator), soft labels of shape (n, n_annotators, n_classes), or a vector with
+        one label a row. In a vector every entry is a label, as everywhere in scikit-learn.
     n_rows : int
         Rows of X.
     row_names : iterable, optional
@@ -69,6 +70,9 @@ def as_annotations(
             )
         found = Annotations.from_matrix(y, missing_label, annotators=_columns(y, annotators))
         match = "either" if isinstance(y, pd.DataFrame) else "position"
+    elif y.ndim == 3:
+        found = Annotations.from_soft(y, classes=classes, annotators=_columns(y, annotators))
+        match = "position"
     else:
         vector = column_or_1d(y)
         if (missing := pd.isna(vector)).any():
@@ -103,7 +107,7 @@ def require_labels(annotations: Annotations) -> None:
 
 def is_long(table: pd.DataFrame) -> bool:
     """Whether a DataFrame is a long table; otherwise it is a label matrix."""
-    return all(any(name in table.columns for name in names) for names in ALIASES.values())
+    return all(any(name in table.columns for name in ALIASES[role]) for role in ("task", "worker", "label"))
 
 
 def _columns(y: Any, annotators: Iterable[Any] | None) -> list[Any] | None:

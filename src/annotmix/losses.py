@@ -31,10 +31,13 @@ def marginal_nll(
     label: Tensor,
     partner_label: Tensor | None = None,
     lam: Tensor | None = None,
+    weight: Tensor | None = None,
+    partner_weight: Tensor | None = None,
 ) -> Tensor:
     """Mean negative log-likelihood of (mixed) labels with the true class summed out.
 
-    −(1/n) Σ_i [λ_i log Σ_c p_ic Π_ic,k_i + (1 − λ_i) log Σ_c p_ic Π_ic,l_i],  Π = row-softmax(logits).
+    −(1/n) Σ_i [λ_i v_i log Σ_c p_ic Π_ic,k_i + (1 − λ_i) w_i log Σ_c p_ic Π_ic,l_i],
+    Π = row-softmax(logits).
 
     Parameters
     ----------
@@ -45,7 +48,9 @@ def marginal_nll(
     label, partner_label : tensor of int, shape (n,)
         The labels k and l; without a partner the label stands alone.
     lam : tensor, shape (n,)
-        The weight λ of `label`.
+        The share λ of `label`.
+    weight, partner_weight : tensor, shape (n,), optional
+        The weights v and w of the labels; one each without them.
 
     Returns
     -------
@@ -54,26 +59,49 @@ def marginal_nll(
     if (partner_label is None) != (lam is None):
         raise ValueError("partner_label and lam belong together: pass both or none of them.")
     if partner_label is None or lam is None:
-        return mixed_nll(label_log_likelihood(log_p, logits, label.unsqueeze(1)))
-    both = torch.stack([label, partner_label], dim=1)
-    return mixed_nll(label_log_likelihood(log_p, logits, both), lam)
+        return -label_mean(label_log_likelihood(log_p, logits, label.unsqueeze(1)).squeeze(1), weight)
+    both = label_log_likelihood(log_p, logits, torch.stack([label, partner_label], dim=1))
+    weights = None
+    if weight is not None and partner_weight is not None:
+        weights = torch.stack([weight, partner_weight], dim=1)
+    return mixed_nll(both, lam, weights)
 
 
-def mixed_nll(log_likelihood: Tensor, lam: Tensor | None = None) -> Tensor:
-    """Mean negative log-likelihood of labels, or of mixes of two with the weights λ and 1 − λ.
+def mixed_nll(log_likelihood: Tensor, lam: Tensor | None = None, weight: Tensor | None = None) -> Tensor:
+    """Mean negative log-likelihood of labels, or of mixes of two with the shares λ and 1 − λ.
 
     Parameters
     ----------
     log_likelihood : tensor, shape (n, 1), or (n, 2) with λ
     lam : tensor, shape (n,), optional
+    weight : tensor, shape of `log_likelihood`, optional
+        Of the labels; one each without it.
 
     Returns
     -------
     tensor, shape ()
     """
+    if weight is not None:
+        log_likelihood = weight.to(log_likelihood.dtype) * log_likelihood
     if lam is None:
         return -log_likelihood.mean()
     return -torch.lerp(log_likelihood[:, 1], log_likelihood[:, 0], lam.to(log_likelihood.dtype)).mean()
+
+
+def label_mean(values: Tensor, weight: Tensor | None) -> Tensor:
+    """(1/n) Σ_i w_i v_i: the mean over labels, where a label of weight 2 counts as two.
+
+    Parameters
+    ----------
+    values : tensor, shape (n,)
+    weight : tensor, shape (n,), optional
+        One each without it.
+
+    Returns
+    -------
+    tensor, shape ()
+    """
+    return values.mean() if weight is None else (weight.to(values.dtype) * values).mean()
 
 
 def label_log_likelihood(log_p: Tensor, logits: Tensor, labels: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The paper's scores: clf-acc, annot-acc and perf-auroc."""
+"""The paper's scores, clf-acc, annot-acc and perf-auroc, and label-ll."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def clf_acc(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     return _share_equal(y_true, y_pred, "y_true", "y_pred")
 
 
-def annot_acc(z: ArrayLike, z_pred: ArrayLike) -> float:
+def annot_acc(z: ArrayLike, z_pred: ArrayLike, weight: ArrayLike | None = None) -> float:
     """annot-acc: the share of annotators' labels that are predicted right.
 
     On training labels it shows overfitting: an annotator's errors should not be predictable to the last.
@@ -25,11 +25,29 @@ def annot_acc(z: ArrayLike, z_pred: ArrayLike) -> float:
     ----------
     z, z_pred : array-like, shape (n_labels,)
         Given and predicted label, one entry a label.
+    weight : array-like, shape (n_labels,), optional
+        How much each label counts.
     """
-    return _share_equal(z, z_pred, "z", "z_pred")
+    return _share_equal(z, z_pred, "z", "z_pred", weight)
 
 
-def perf_auroc(correct: ArrayLike, p_perf: ArrayLike) -> float:
+def label_ll(log_p: ArrayLike, weight: ArrayLike | None = None) -> float:
+    """label-ll: the mean log-likelihood of annotators' labels, the true class being summed out.
+
+    A proper score on labels that were not trained on; on training labels it only shows overfitting.
+
+    Parameters
+    ----------
+    log_p : array-like, shape (n_labels,)
+        log p_annot of the label that was given.
+    weight : array-like, shape (n_labels,), optional
+        How much each label counts.
+    """
+    weights = None if weight is None else np.asarray(weight, dtype=float)
+    return float(np.average(np.asarray(log_p, dtype=float), weights=weights))
+
+
+def perf_auroc(correct: ArrayLike, p_perf: ArrayLike, weight: ArrayLike | None = None) -> float:
     """perf-auroc: how well p_perf tells right labels from false ones, as area under the ROC curve.
 
     Parameters
@@ -38,6 +56,8 @@ def perf_auroc(correct: ArrayLike, p_perf: ArrayLike) -> float:
         Whether the annotator's label equals the true class, one entry a label.
     p_perf : array-like, shape (n_labels,)
         Estimated chance that it does.
+    weight : array-like, shape (n_labels,), optional
+        How much each label counts.
 
     Returns
     -------
@@ -53,13 +73,15 @@ def perf_auroc(correct: ArrayLike, p_perf: ArrayLike) -> float:
         return float("nan")
     from sklearn.metrics import roc_auc_score
 
-    return float(roc_auc_score(right, scores))
+    return float(roc_auc_score(right, scores, sample_weight=weight))
 
 
-def _share_equal(a: ArrayLike, b: ArrayLike, name_a: str, name_b: str) -> float:
+def _share_equal(
+    a: ArrayLike, b: ArrayLike, name_a: str, name_b: str, weight: ArrayLike | None = None
+) -> float:
     a, b = np.asarray(a), np.asarray(b)
     if a.shape != b.shape or a.ndim != 1 or not len(a):
         raise ValueError(
             f"{name_a} and {name_b} must be vectors of one length, not empty, found {a.shape} and {b.shape}."
         )
-    return float(np.mean(a == b))
+    return float(np.average(a == b, weights=None if weight is None else np.asarray(weight, dtype=float)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from annotmix.description import REFERENCE_NAME, describe, fingerprint
 from annotmix.devices import pick_device
 from annotmix.encoders import Encoder, make_encoder
 from annotmix.engine import (
+    HELD_OUT,
     INITIALISATION,
     REFERENCE,
     VALIDATION,
@@ -30,6 +31,7 @@ from annotmix.engine import (
     randomness,
     train,
 )
+from annotmix.heldout import hold_out
 from annotmix.inference import (
     EvaluationSet,
     Features,
@@ -76,7 +78,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         pixels and mirrors, as is usual for a "resnet18" on photographs. Not by default, as a mirrored
         letter is no letter.
     select : {"last", "best"}, default="last"
-        Weights after the last epoch, or of the epoch with the best accuracy on `validation`.
+        Weights after the last epoch, or of the epoch with the best score on `validation`.
     classes : sequence, optional
         All classes; by default those that occur among the labels.
     missing_label : any, default=-1
@@ -148,7 +150,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         *,
         tasks: Iterable[Any] | None = None,
         annotator_features: pd.DataFrame | None = None,
-        validation: tuple[Any, ...] | None = None,
+        validation: tuple[Any, ...] | Literal["labels"] | None = None,
         monitor: Mapping[str, tuple[Any, ...]] | None = None,
     ) -> MultiAnnotatorClassifier:
         """Train on instances and the labels that annotators gave them.
@@ -160,14 +162,17 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             memory and reach the backbone divided by 255. With `encoder`: texts or images.
         y : label matrix, long table, Annotations or vector
             A matrix has a row an item and a column an annotator. A long table (columns `task`, `worker`,
-            `label`) is matched to X by its index or by `tasks`. A vector is the labels of one annotator.
+            `label`, and `weight` if labels have one) is matched to X by its index or by `tasks`. A vector is
+            the labels of one annotator, an array of shape (n, n_annotators, n_classes) soft labels.
         tasks : iterable, optional
             Names of the rows of X.
         annotator_features : DataFrame, optional
             What is known about annotators, indexed by their names: numbers and categories, some of which may
             be missing. For annot-mix.
-        validation : (X, y_true) or (X, y_true, labels), optional
-            Clean labels to select the best epoch by; scored after every epoch.
+        validation : (X, y_true), (X, y_true, labels), (X, None, labels) or "labels", optional
+            What selects the best epoch; scored after every epoch. Clean labels by accuracy; annotators'
+            labels of instances whose true class is not known by their likelihood, label-ll; "labels" holds
+            out those of a tenth of the items, drawn by the seed, which are then not trained on.
         monitor : mapping of name to (X, y_true) or (X, y_true, labels), optional
             Further sets to score after every epoch; `y_true` may be None. The scores are in `history_`.
         """
@@ -178,6 +183,10 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         )
         require_labels(annotations)
         self.seed_ = seed_of(self.random_state)
+        if isinstance(validation, str):
+            annotations, held = self._hold_out(annotations, validation)
+        elif validation is not None and validation[1] is None:
+            self._require_annotator_model()
         device = pick_device(self.device)
         self.classes_, self.annotators_ = np.array(annotations.classes), np.array(annotations.annotators)
         if self.classes_.dtype == object and all(isinstance(c, str) for c in self.classes_):
@@ -195,9 +204,13 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             self.aggregated_labels_ = learnt.to_matrix().iloc[:, 0].rename("label")
         views = rows.ndim > 1 + len(self._shape)
         data = Features(rows, device, views)
-        sets = dict(monitor or {})
-        if validation is not None:
-            sets[VALIDATION] = validation
+        sets = {name: self._evaluation_set(*parts) for name, parts in (monitor or {}).items()}
+        if isinstance(validation, str):
+            some_rows = np.flatnonzero(held.labels_per_item)
+            held = held.align(items=held.items[some_rows])
+            sets[VALIDATION] = EvaluationSet(Features(rows[some_rows], device, views), None, held)
+        elif validation is not None:
+            sets[VALIDATION] = self._evaluation_set(*validation)
         settings = Settings(
             max_epochs=self.max_epochs,
             batch_size=self.batch_size,
@@ -215,7 +228,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             data,
             learnt,
             settings,
-            {name: self._evaluation_set(*parts) for name, parts in sets.items()},
+            sets,
             fingerprint(self, rows, learnt, described) if self.checkpoint is not None else "",
         )
         self.history_ = pd.DataFrame(run.history).set_index("epoch")
@@ -284,7 +297,10 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         return float(super().score(X, truth, sample_weight))
 
     def evaluate(self, X: Any, y_true: ArrayLike | None, labels: Any = None) -> dict[str, float]:
-        """The paper's scores: clf-acc, and with annotators' `labels` also annot-acc and perf-auroc."""
+        """The paper's scores: clf-acc, and with annotators' `labels` also annot-acc and perf-auroc.
+
+        label-ll is the mean log-likelihood of the labels, with the true class summed out.
+        """
         check_is_fitted(self)
         return scores(self.module_, self._evaluation_set(X, y_true, labels))
 
@@ -369,16 +385,12 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         """
         annotations, log_q = self._posterior(X, y, tasks)
         best = log_q.argmax(dim=-1).cpu().numpy()
-        n = annotations.labels_per_item
-        agreeing = annotations.item[annotations.label == best[annotations.item]]
-        with np.errstate(invalid="ignore"):
-            agreement = np.bincount(agreeing, minlength=annotations.n_items) / n
         return pd.DataFrame(
             {
                 "label": self.classes_[best],
                 "probability": probabilities(log_q).max(axis=1, initial=0.0),
-                "n_labels": n,
-                "agreement": agreement,
+                "n_labels": annotations.labels_per_item,
+                "agreement": annotations.agreement_with(best),
             },
             index=pd.Index(annotations.items, name="task"),
         )
@@ -391,7 +403,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         Returns
         -------
         DataFrame, a row a label
-            `task`, `worker`, `label`, `probability`.
+            `task`, `worker`, `label`, `weight` where labels have one, `probability`.
         """
         annotations, log_q = self._posterior(X, y, tasks)
         table = annotations.to_long()
@@ -409,6 +421,14 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         persistence.save_model(folder, *describe(self))
 
     # ---------------------------------------------------------------- inside
+
+    def _hold_out(self, annotations: Annotations, which: str) -> tuple[Annotations, Annotations]:
+        """The labels that are trained on, and those that select the epoch."""
+        if which != "labels":
+            raise ValueError(f'validation must be a tuple or "labels", found {which!r}.')
+        self._require_annotator_model()
+        with randomness(self.seed_, HELD_OUT) as rng:
+            return hold_out(annotations, rng=rng)
 
     @property
     def _device(self) -> torch.device:

@@ -22,7 +22,10 @@ def check_parameters(clf: Any, has_validation: bool) -> None:
     if clf.select not in ("last", "best"):
         raise ValueError(f'select must be "last" or "best", found {clf.select!r}.')
     if clf.select == "best" and not has_validation:
-        raise ValueError('select="best" needs clean labels to select by: fit(X, y, validation=(X, y_true)).')
+        raise ValueError(
+            'select="best" needs labels to select by: clean ones, fit(X, y, validation=(X, y_true)), or some '
+            'of the annotators\' own, fit(X, y, validation="labels").'
+        )
     if clf.checkpoint is not None and not isinstance(clf.random_state, int | np.integer):
         raise ValueError("checkpoint= needs an integer random_state=, so that a resumed run is the same run.")
 

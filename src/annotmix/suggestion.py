@@ -169,8 +169,10 @@ def _annotators(
             f"newcomers names {some(strangers[old])}, whom the model knows; name them in annotators."
         )
     if wanted is None and len(who) > MOST_ANNOTATORS:
-        right = np.bincount(believed.annotations.annotator, believed.right_by_others, len(known))
-        sure = (right + 1) / (believed.annotations.labels_per_annotator + 2)
+        a = believed.annotations
+        weight = believed.right_by_others if a.weight is None else believed.right_by_others * a.weight
+        right = np.bincount(a.annotator, weight, len(known))
+        sure = (right + 1) / (a.total(a.annotator, len(known)) + 2)
         who = np.sort(np.argsort(-sure, kind="stable")[:MOST_ANNOTATORS])
     names = as_names([*known[who].tolist(), *newcomers], None, "annotators")
     return np.concatenate([who, np.full(len(newcomers), -1)]), names

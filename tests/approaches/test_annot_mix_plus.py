@@ -1,6 +1,7 @@
 """annot-mix-plus: its loss and its refinement against loops, and what it promises."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -149,6 +150,33 @@ def test_nothing_is_refined_in_the_first_fifth(problem):
     assert torch.equal(model.q, before)
     model.after_epoch(Features(X, CPU), 0.2)
     assert not torch.equal(model.q, before)
+
+
+def test_weights_reach_the_first_posterior_and_the_refinement(problem):
+    X, hard = problem
+    weight = np.random.default_rng(0).integers(1, 5, size=len(hard)) / 4
+    annotations = replace(hard, weight=weight)
+    model = begun(annotations)
+    known = annotations.labels_per_item > 0
+    votes = np.zeros((N, C))
+    np.add.at(votes, (annotations.item, annotations.label), weight)
+    q = np.where(known[:, None], votes / np.maximum(votes.sum(axis=1, keepdims=True), 1e-9), 1 / C)
+    for _ in range(20):
+        confusion = CountedConfusion(M, C, 1).double()
+        confusion.count(Labelled(annotations, CPU), torch.from_numpy(q))
+        theta = confusion.log_confusion(torch.arange(M), None).exp().numpy()
+        joint = np.tile(q[known].mean(axis=0), (N, 1))
+        for n, m, k, w in zip(
+            annotations.item, annotations.annotator, annotations.label, weight, strict=True
+        ):
+            joint[n] *= theta[m, :, k] ** w
+        q = joint / joint.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.q.numpy()[known], q[known], atol=1e-4)
+    other = begun(hard)
+    other.q = model.q.clone()
+    for one in (model, other):
+        one.after_epoch(Features(X, CPU), 0.5)
+    assert not torch.allclose(model.q, other.q, atol=1e-3)
 
 
 def test_a_single_label_counts_in_full_and_several_share():

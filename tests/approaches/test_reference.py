@@ -34,12 +34,13 @@ ANNOTATOR_MODELS = [n for n in NAMES if get_approach(n).perf is not None]
 
 
 class Example(NamedTuple):
-    """A mini-batch as arrays: instances (B, D), and item, annotator, label of its P labels."""
+    """A mini-batch as arrays: instances (B, D), and item, annotator, label (and weight) of its P labels."""
 
     x: np.ndarray
     item: np.ndarray
     annotator: np.ndarray
     label: np.ndarray
+    weight: np.ndarray | None = None
 
 
 def linear(w, name, x):
@@ -86,8 +87,13 @@ def classify(w, h):
 
 
 def expand(batch):
-    """x, one-hot annotators and one-hot labels of all P triples."""
-    return batch.x[batch.item], one_hot(batch.annotator, M), one_hot(batch.label, C)
+    """x, one-hot annotators and one-hot labels, times their weights, of all P triples."""
+    z = one_hot(batch.label, C) * np.array(weights(batch))[:, None]
+    return batch.x[batch.item], one_hot(batch.annotator, M), z
+
+
+def weights(batch):
+    return [1.0] * len(batch.label) if batch.weight is None else batch.weight.tolist()
 
 
 def blend(values, partner, lam):
@@ -268,8 +274,8 @@ def conal_loss(w, still, batch, rng, *, regularization=1e-5, **params):
 
 def union_net_loss(w, still, batch, rng, **params):
     p = classify(w, features(w, batch.x))
-    labels = zip(batch.item, batch.annotator, batch.label, strict=True)
-    return -sum(math.log(union(w, p[n])[m, z]) for n, m, z in labels) / len(batch.x)
+    labels = zip(batch.item, batch.annotator, batch.label, weights(batch), strict=True)
+    return -sum(v * math.log(union(w, p[n])[m, z]) for n, m, z, v in labels) / len(batch.x)
 
 
 def madl_weights(w, still):
@@ -287,15 +293,15 @@ def madl_loss(w, still, batch, rng, *, shape=1.25, rate=0.25, **params):
 
 
 def crowd_ar_loss(w, still, batch, rng, *, balance=0.9, **params):
-    x, a, z = expand(batch)
+    x, a, _ = expand(batch)
     p = classify(w, features(w, x))
     r, said = crowd_ar_reliability(w, p, features(still, x), a), layer_says(w, p, None, a)
     total = 0.0
-    for i, label in enumerate(batch.label):
-        s = [r[i] * z[i, k] + (1 - r[i]) / C for k in range(C)]
+    for i, (label, v) in enumerate(zip(batch.label, weights(batch), strict=True)):
+        s = [r[i] * float(k == label) + (1 - r[i]) / C for k in range(C)]
         agrees = float(np.argmax(p[i]) == label)
-        total += balance * -sum(s[k] * math.log(said[i, k]) for k in range(C))
-        total += (1 - balance) * -(agrees * math.log(r[i]) + (1 - agrees) * math.log(1 - r[i]))
+        total += v * balance * -sum(s[k] * math.log(said[i, k]) for k in range(C))
+        total += v * (1 - balance) * -(agrees * math.log(r[i]) + (1 - agrees) * math.log(1 - r[i]))
     return total / len(batch.label)
 
 
@@ -411,7 +417,17 @@ def example(name, seed=0, counts=(3, 1, 4, 2, 1)):
 
 
 def tensors(batch, dtype=torch.float64):
-    return Batch(torch.from_numpy(batch.x).to(dtype), *map(torch.from_numpy, batch[1:]))
+    weight = None if batch.weight is None else torch.from_numpy(batch.weight).to(dtype)
+    return Batch(torch.from_numpy(batch.x).to(dtype), *map(torch.from_numpy, batch[1:4]), weight=weight)
+
+
+def soft(batch, seed=0):
+    """The batch with a weight for every label, and a second label of its annotator for every other one."""
+    rng = np.random.default_rng(seed)
+    twice = np.sort(np.r_[np.arange(len(batch.label)), np.arange(0, len(batch.label), 2)])
+    label = batch.label[twice]
+    label[1:][np.diff(twice) == 0] = (label[1:][np.diff(twice) == 0] + 1) % C
+    return Example(batch.x, batch.item[twice], batch.annotator[twice], label, rng.random(len(twice)))
 
 
 def questions(seed=0):
@@ -452,6 +468,32 @@ def test_loss(name, params, seed):
     # λ is drawn in single precision, and so is the 1 − λ of vanilla mixup
     single = reference(name).loss is mixup_loss
     assert found.item() == pytest.approx(expected, rel=1e-7 if single else 1e-10)
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize(("name", "params"), OPTIONS)
+def test_loss_of_soft_labels(name, params):
+    model, batch = perturbed(name, **params), soft(example(name))
+    found = model.loss(tensors(batch), np.random.default_rng(0))
+    w = arrays(model)
+    expected = reference(name).loss(w, w, batch, np.random.default_rng(0), **params)
+    assert found.item() == pytest.approx(expected, rel=1e-7 if reference(name).loss is mixup_loss else 1e-10)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_label_of_weight_two_counts_twice(name):
+    batch = tensors(example(name), torch.float32)
+    ones = torch.ones(len(batch.label))
+
+    def loss(*weight):
+        return perturbed(name, dtype=torch.float32).loss(
+            batch._replace(weight=weight[0] if weight else None), np.random.default_rng(0)
+        )
+
+    plain, once, twice, thrice = loss(), *(loss(ones + n * (torch.arange(len(ones)) == 1)) for n in range(3))
+    assert torch.equal(plain, once)
+    assert abs(twice - once) > 1e-4
+    torch.testing.assert_close(thrice - twice, twice - once, rtol=1e-3, atol=1e-6)
 
 
 @pytest.mark.parametrize(("name", "params"), OPTIONS)

@@ -2,6 +2,7 @@
 
 import inspect
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -148,6 +149,41 @@ def test_strings_missing_labels_unused_annotators_and_classes(name):
     if name in ONE_STAGE:
         assert clf.annotators_.tolist() == list("abcdefghijk")
         assert clf.predict_annotator_perf(X).shape == (150, 11)
+
+
+def as_labels(name, Z, y):
+    """What `fit` above would train on, as `Annotations`."""
+    return Annotations.from_matrix(y.reshape(-1, 1) if name == "true-base" else Z)
+
+
+@pytest.mark.parametrize("name", APPROACHES)
+def test_weights_of_one_and_of_zero_change_no_bit(name):
+    X, Z, y = easy(100)
+    hard = as_labels(name, Z, y)
+    rows = np.r_[np.arange(len(hard)), 0, 5]  # two labels again, as another class and of weight 0
+    label = np.r_[hard.label, (hard.label[[0, 5]] + 1) % 3]
+    weight = np.r_[np.ones(len(hard)), 0, 0]
+    soft = Annotations(
+        hard.item[rows], hard.annotator[rows], label, hard.items, hard.annotators, hard.classes, weight
+    )
+    one, same = (make(name, max_epochs=3).fit(X, labels) for labels in (hard, soft))
+    assert one.history_["loss"].tolist() == same.history_["loss"].tolist()
+    np.testing.assert_array_equal(one.predict_proba(X), same.predict_proba(X))
+    if name in ONE_STAGE:
+        pd.testing.assert_frame_equal(one.consensus(X, hard), same.consensus(X, soft))
+
+
+@pytest.mark.parametrize("name", APPROACHES)
+def test_learns_from_weights_what_the_labels_alone_do_not_tell(name):
+    """Two of an item's six labels are right; four are of the next class, and count for next to nothing."""
+    X, _, y = easy(200)
+    rank = np.argsort(np.random.default_rng(0).random((200, 10)), axis=1)
+    hard = as_labels(name, np.where(rank < 6, y[:, None], -1), y)
+    wrong = rank[hard.item, hard.annotator] >= 2
+    label, weight = (y[hard.item] + wrong) % 3, np.where(wrong, 0.01, 1.0)
+    clf = make(name, max_epochs=15).fit(X, replace(hard, label=label, weight=weight))
+    assert clf.score(X, y) > 0.75
+    assert make(name, max_epochs=15).fit(X, replace(hard, label=label)).score(X, y) < 0.6
 
 
 @pytest.mark.parametrize("name", APPROACHES)

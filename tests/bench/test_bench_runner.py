@@ -48,9 +48,9 @@ def test_a_study_from_start_to_end(one_worker, tmp_path, monkeypatch, capsys):
     assert facts["percent_false"] == pytest.approx(100 * _false_share(), abs=1e-9)
     number = done.loc["annot-mix", "id"]
     assert set(scores[number]["last"].index) == {
-        *(f"test/{s}" for s in ("clf-acc", "annot-acc", "perf-auroc")),
+        *(f"test/{s}" for s in ("clf-acc", "annot-acc", "label-ll", "perf-auroc")),
         "valid/clf-acc",
-        *(f"train/{s}" for s in ("clf-acc", "annot-acc", "perf-auroc", "consensus-acc")),
+        *(f"train/{s}" for s in ("clf-acc", "annot-acc", "label-ll", "perf-auroc", "consensus-acc")),
     }
     assert set(scores[done.loc["true-base", "id"]]["best"].index) == {
         f"{part}/clf-acc" for part in ("test", "valid", "train")

@@ -156,6 +156,45 @@ def test_repeated_labels_keep_the_last(tmp_path):
     assert any(note.startswith("1 labels repeat") for note in labelled.notes)
 
 
+WEIGHTED = "task,worker,label,weight\na,w1,cat,0.75\na,w1,dog,.25\nb,w1,dog,1\nb,w2,cat,0\na,w1,cat,0.5\n"
+
+
+def test_weights_are_read_and_may_spread_a_label(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text(WEIGHTED)
+    labelled = read_labels([path])
+    assert triples(labelled) == {("a", "w1", "cat", 0.5), ("a", "w1", "dog", 0.25), ("b", "w1", "dog", 1)}
+    assert "Labels count by the column 'weight', from 0 to 1." in labelled.notes
+    assert any(note.startswith("1 labels repeat") for note in labelled.notes)
+
+
+def test_a_confidence_counts_where_it_is_named(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text(WEIGHTED.replace("weight", "Confidence"))
+    plain = read_labels([path])
+    assert plain.annotations.weight is None
+    assert any("--weight Confidence counts every label by it" in note for note in plain.notes)
+    assert ("b", "w1", "dog", 1) in triples(read_labels([path], columns=Columns(weight="Confidence")))
+
+
+@pytest.mark.parametrize(
+    ("content", "columns", "message"),
+    [
+        (WEIGHTED.replace(".25", "much"), Columns(), "weight in row 1, column 'weight', is 'much'"),
+        (WEIGHTED.replace(".25", "-1"), Columns(), "row 1.*expected a number from 0 on"),
+        (WEIGHTED.replace(".25", ""), Columns(), "1 labels have no weight, the first in row 1. Give 1"),
+        (WEIGHTED, Columns(weight="wieght"), "no column 'wieght'.*Did you mean 'weight'.*--weight NAME"),
+        ("task,w1,w2\na,0,1\nb,1,1\n", Columns(weight="w1"), "--weight w1.*row a label"),
+        (json.dumps(LABEL_STUDIO), Columns(weight="score"), "--weight score.*export of label-studio"),
+    ],
+)
+def test_weights_that_cannot_be_read(tmp_path, content, columns, message):
+    path = tmp_path / "labels.csv"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=message):
+        read_labels([path], columns=columns)
+
+
 def test_classes_of_numbers_are_in_their_order(tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text("task,worker,label\n" + "".join(f"{n},w,{n}.0\n" for n in (10, 9, 2)))

@@ -13,6 +13,7 @@ import annotmix
 from annotmix.aggregation import majority_vote
 from annotmix.annotations import Annotations
 from annotmix.findings import doubts
+from annotmix.reading import Columns
 from annotmix.run import asking
 from annotmix.run.fitting import fit
 from annotmix.run.folder import RunFolder
@@ -93,6 +94,48 @@ def test_annotators_against_slow_counting(finished):
         assert row["agreement"] == pytest.approx(np.mean(shares))
     assert found.confusion.shape == (len(found.annotators), 3, 3)
     np.testing.assert_allclose(found.confusion.sum(axis=2), 1)
+
+
+def test_a_run_with_weights(problem, tmp_path):
+    """A soft label of annotator w0, and confidences: counted by weight everywhere."""
+    given = pd.read_csv(problem / "labels.csv", dtype=str)
+    sure = given["worker"].eq("w0")
+    rest = given[sure].assign(label=given["label"].map({"a": "b", "b": "c", "c": "a"}), sure=0.25)
+    table = pd.concat([given.assign(sure=np.where(sure, 0.75, 0.5)), rest])
+    table.to_csv(tmp_path / "labels.csv", index=False)
+    request = Request(
+        (tmp_path / "labels.csv",), tmp_path / "run", problem / "items.csv", weight="sure", epochs=3
+    )
+    said = []
+    found = fit(request, said.append, progress=False)
+    assert any("Labels count by the column 'sure', from 0.25 to 0.75." in line for line in said)
+    labels = found.labels
+    expected = labels["weight"] * (1 - labels["probability"])
+    assert expected.is_monotonic_decreasing
+    for task, row in found.items.head(20).iterrows():
+        own = labels[labels["task"] == task]
+        votes = own.groupby("label")["weight"].sum()
+        assert row["n_labels"] == own["worker"].nunique()
+        if len(own):
+            assert sorted(row["votes"].split(", ")) == sorted(f"{k} {v:g}" for k, v in votes.items())
+            assert row["agreement"] == pytest.approx(votes.get(row["label"], 0) / votes.sum())
+    for worker, row in found.annotators.iterrows():
+        own = labels[labels["worker"] == worker]
+        assert row["n_labels"] == own["task"].nunique()
+        assert 0 <= row["low"] <= row["accuracy"] <= row["high"] <= 1
+        shares, weights = [], []
+        for _, label in own.iterrows():
+            others = labels[(labels["task"] == label["task"]) & (labels["worker"] != worker)]
+            if len(others):
+                same = others.loc[others["label"] == label["label"], "weight"]
+                shares.append(same.sum() / others["weight"].sum())
+                weights.append(label["weight"])
+        assert row["agreement"] == pytest.approx(np.average(shares, weights=weights))
+    again = asking.believed(tmp_path / "run", load_findings(tmp_path / "run" / "findings"))
+    assert again.annotations.weight is not None
+    rows = again.annotations.pair == again.annotations.pair[0]
+    assert (again.others[rows] == again.others[rows][0]).all()  # a soft label is no evidence for itself
+    assert asking.evaluate(tmp_path / "run", problem / "truth.csv", Columns()).scores["majority-acc"] > 0.5
 
 
 def test_it_finds_the_right_labels_and_whom_to_trust(finished, problem):

@@ -117,15 +117,17 @@ class AnnotMix(Approach):
         """Mean negative log-likelihood of the mixed triples."""
         x, e_a = batch.x[batch.item], self.annotator_model.embed_annotator(batch.annotator)
         labels, lam = batch.label.unsqueeze(1), None
+        weight = None if batch.weight is None else batch.weight.unsqueeze(1)
         if self.alpha > 0:
             partner, lam = self._draw(batch.item, rng)
             h, u, lam = self._mixed(x, e_a, partner, lam, rng)
-            labels = torch.stack([batch.label, batch.label[partner]], dim=1)
+            labels = torch.cat([labels, labels[partner]], dim=1)
+            weight = None if weight is None else torch.cat([weight, weight[partner]], dim=1)
         else:
             h = self.classifier.features(x)
             u = self.annotator_model(h, e_a)
         log_p = self.classifier.log_proba(h)
-        return mixed_nll(self.annotator_model.head.log_likelihood(u, log_p, labels), lam)
+        return mixed_nll(self.annotator_model.head.log_likelihood(u, log_p, labels), lam, weight)
 
     def _draw(self, item: Tensor, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
         """Partners and λ of the batch's triples, shapes (P,) and (P,)."""

@@ -118,7 +118,8 @@ class AnnotMixPlus(Approach):
         """Dawid–Skene with shrunken confusion matrices, from the shares of the votes; shape (N, C)."""
         C, labels = annotations.n_classes, self.labels
         votes = torch.zeros(annotations.n_items, C, device=self.cuts.device)
-        votes.index_put_((labels.item, labels.label), torch.ones((), device=votes.device), accumulate=True)
+        each = torch.ones((), device=votes.device) if labels.weight is None else labels.weight
+        votes.index_put_((labels.item, labels.label), each, accumulate=True)
         votes[~self.labelled] = 1.0
         q = votes / votes.sum(dim=1, keepdim=True)
         for _ in range(ROUNDS):

@@ -35,6 +35,9 @@ class Batch(NamedTuple):
     annotator, label : tensor of int, shape (P,)
     rows : tensor of int, shape (B,)
         Which items of the training data the instances are.
+    weight : tensor, shape (P,), optional
+        How much each label counts; None is one each. With weights, an annotator may have several labels for
+        an instance: a distribution over classes. `annotmix.losses.label_mean` is the mean that respects them.
     """
 
     x: Tensor
@@ -42,6 +45,7 @@ class Batch(NamedTuple):
     annotator: Tensor
     label: Tensor
     rows: Tensor | None = None
+    weight: Tensor | None = None
 
 
 class Approach(nn.Module):

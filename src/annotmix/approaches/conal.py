@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from annotmix.approaches.base import Approach, Batch
-from annotmix.losses import adapt
+from annotmix.losses import adapt, label_mean
 from annotmix.networks import AnnotatorEmbedding, Classifier
 
 
@@ -75,7 +75,8 @@ class Conal(Approach):
         p = self.classifier.log_proba(h).exp()
         logits = self._logits(p[batch.item], h[batch.item], batch.annotator)
         distance = torch.linalg.vector_norm(self.individual - self.common, dim=(1, 2)).sum()
-        result: Tensor = F.cross_entropy(logits, batch.label) - self.regularization * distance
+        nll = label_mean(F.cross_entropy(logits, batch.label, reduction="none"), batch.weight)
+        result: Tensor = nll - self.regularization * distance
         return result
 
     def annotator_log_proba(self, h: Tensor, annotator: Tensor) -> Tensor:

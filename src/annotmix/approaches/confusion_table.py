@@ -36,7 +36,7 @@ class ConfusionTable(Approach):
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
         """Mean negative log-likelihood plus the regulariser."""
         log_p = self.classifier.log_proba(self.classifier.features(batch.x))
-        nll = marginal_nll(log_p[batch.item], self.A[batch.annotator], batch.label)
+        nll = marginal_nll(log_p[batch.item], self.A[batch.annotator], batch.label, weight=batch.weight)
         return nll + self.regulariser(log_p)
 
     def log_confusion(self, h: Tensor, annotator: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from annotmix.approaches.base import Approach, Batch
-from annotmix.losses import adapt
+from annotmix.losses import adapt, label_mean
 from annotmix.networks import Classifier
 
 
@@ -79,10 +79,10 @@ class CrowdAr(Approach):
         r = torch.sigmoid(logit)
         log_annot = F.log_softmax(adapt(p, self.W[batch.annotator]), dim=-1)
         given = log_annot.gather(1, batch.label.unsqueeze(1)).squeeze(1)
-        cross_entropy = -(r * given + (1 - r) * log_annot.mean(dim=-1)).mean()
+        cross_entropy = -label_mean(r * given + (1 - r) * log_annot.mean(dim=-1), batch.weight)
         agrees = (p.argmax(dim=-1) == batch.label).to(logit.dtype)
-        reliability = F.binary_cross_entropy_with_logits(logit, agrees)
-        return self.balance * cross_entropy + (1 - self.balance) * reliability
+        reliability = F.binary_cross_entropy_with_logits(logit, agrees, reduction="none")
+        return self.balance * cross_entropy + (1 - self.balance) * label_mean(reliability, batch.weight)
 
     def after_step(self) -> None:
         """Keep w ≥ 0: more skill never makes a label less reliable."""

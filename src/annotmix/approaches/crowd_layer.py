@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from annotmix.approaches.base import Approach, Batch
-from annotmix.losses import adapt
+from annotmix.losses import adapt, label_mean
 from annotmix.networks import Classifier
 
 
@@ -32,7 +32,8 @@ class CrowdLayer(Approach):
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
         """Mean cross-entropy of the labels."""
         p = self.classifier.log_proba(self.classifier.features(batch.x)).exp()
-        return F.cross_entropy(adapt(p[batch.item], self.W[batch.annotator]), batch.label)
+        logits = adapt(p[batch.item], self.W[batch.annotator])
+        return label_mean(F.cross_entropy(logits, batch.label, reduction="none"), batch.weight)
 
     def annotator_log_proba(self, h: Tensor, annotator: Tensor) -> Tensor:
         """log softmax(p W_m), shape (n, C)."""

@@ -24,6 +24,7 @@ from torch.nn import functional as F
 
 from annotmix.approaches.base import Approach, Batch
 from annotmix.confusion import ConfusionHead
+from annotmix.losses import label_mean
 from annotmix.networks import AnnotatorEmbedding, BatchNorm, Classifier
 
 #: Pairs of annotators whose distance is computed at a time.
@@ -100,7 +101,8 @@ class Madl(Approach):
         log_p = self.classifier.log_proba(h)
         u = self._state(h[batch.item], batch.annotator)
         log_likelihood = self.head.log_likelihood(u, log_p[batch.item], batch.label.unsqueeze(1))
-        nll = -(self.annotator_weights()[batch.annotator] * log_likelihood.squeeze(1)).mean()
+        weighted = self.annotator_weights()[batch.annotator] * log_likelihood.squeeze(1)
+        nll = -label_mean(weighted, batch.weight)
         return nll - self._log_prior()
 
     def log_confusion(self, h: Tensor, annotator: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from annotmix import mixup
 from annotmix.approaches.base import Approach, Batch
+from annotmix.losses import label_mean
 from annotmix.networks import Classifier
 
 
@@ -37,12 +38,15 @@ class TwoStage(Approach):
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
         """Mean cross-entropy, with mixup where alpha is positive."""
-        x, label = batch.x[batch.item], batch.label
+        x, label, weight = batch.x[batch.item], batch.label, batch.weight
         if self.alpha == 0:
-            return F.nll_loss(self.classifier.log_proba(self.classifier.features(x)), label)
+            log_p = self.classifier.log_proba(self.classifier.features(x))
+            return label_mean(F.nll_loss(log_p, label, reduction="none"), weight)
         partner = torch.from_numpy(mixup.pair_across(len(label), rng)).to(label.device)
         lam = mixup.coefficients(len(label), self.alpha, rng).to(label.device)
         log_p = self.classifier.log_proba(self.classifier.features(mixup.mix(x, partner, lam)))
         own = F.nll_loss(log_p, label, reduction="none")
         other = F.nll_loss(log_p, label[partner], reduction="none")
+        if weight is not None:
+            own, other = weight * own, weight[partner] * other
         return (lam * own + (1 - lam) * other).mean()

@@ -58,7 +58,10 @@ class UnionNet(Approach):
         """Negative log-likelihood of the (annotator, label) pairs, per instance."""
         log_p = self.classifier.log_proba(self.classifier.features(batch.x))
         said = self.T[batch.annotator, :, batch.label] - self._log_norm()  # log S[(m, z), ·], (P, C)
-        return -torch.logsumexp(log_p[batch.item] + said, dim=-1).sum() / len(batch.x)
+        log_likelihood = torch.logsumexp(log_p[batch.item] + said, dim=-1)
+        if batch.weight is not None:
+            log_likelihood = log_likelihood * batch.weight
+        return -log_likelihood.sum() / len(batch.x)
 
     def annotator_log_proba(self, h: Tensor, annotator: Tensor) -> Tensor:
         """log p_union of the annotator's rows, renormalised, shape (n, C)."""

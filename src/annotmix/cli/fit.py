@@ -45,6 +45,7 @@ def fit(
     task: options.Task = None,
     worker: options.Worker = None,
     label: options.Label = None,
+    weight: options.Weight = None,
     missing: options.Missing = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in the folder.")] = False,
@@ -60,10 +61,10 @@ def fit(
     output = Output(quiet, as_json)
     request = Request(
         labels=tuple(labels), out=out, features=features, ids=ids, text=text, text_column=text_column,
-        images=images, format=form, task=task, worker=worker, label=label, item_column=item_column,
-        missing=tuple(missing or ()), include=tuple(include or ()), exclude=tuple(exclude or ()),
-        encoder=encoder, approach=approach, epochs=epochs, valid=valid, seed=seed, resume=resume,
-        overwrite=overwrite,
+        images=images, format=form, task=task, worker=worker, label=label, weight=weight,
+        item_column=item_column, missing=tuple(missing or ()), include=tuple(include or ()),
+        exclude=tuple(exclude or ()), encoder=encoder, approach=approach, epochs=epochs, valid=valid,
+        seed=seed, resume=resume, overwrite=overwrite,
     )  # fmt: skip
     with one_line(*MISTAKES), interruptible(lambda: _go_on(request)):
         from annotmix.run.fitting import fit as run_fit
@@ -87,6 +88,7 @@ def aggregate(
     task: options.Task = None,
     worker: options.Worker = None,
     label: options.Label = None,
+    weight: options.Weight = None,
     missing: options.Missing = None,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
@@ -101,7 +103,7 @@ def aggregate(
         from annotmix.run.aggregating import aggregate_file
         from annotmix.run.spreadsheet import deliver
 
-        columns = Columns(task, worker, label, tuple(missing or ()))
+        columns = Columns(task, worker, label, tuple(missing or ()), weight)
         table = aggregate_file(labels, method, seed, form, columns, output.say)
         deliver(table, out, as_json, output.say)
 

@@ -28,6 +28,10 @@ Worker = Annotated[str | None, typer.Option("--worker", help="Column that names 
 Label = Annotated[
     str | None, typer.Option("--label", help="Column of the label; in Label Studio, the question.")
 ]
+Weight = Annotated[
+    str | None,
+    typer.Option("--weight", help="Column by which labels count, such as a confidence from 0 to 1."),
+]
 Missing = Annotated[
     list[str] | None, typer.Option("--missing", help="A label that stands for no label; can be given again.")
 ]

@@ -23,6 +23,7 @@ ALIASES = {
         "label", "class", "category", "annotation", "answer", "choice", "response", "rating", "labels",
         "value",
     ),
+    "weight": ("weight",),
     "truth": ("truth", "gold", "true", "truelabel", "goldlabel", "groundtruth", "correct", "target", "y"),
     "text": (
         "text", "sentence", "content", "body", "document", "question", "comment", "review", "tweet",
@@ -41,6 +42,7 @@ HINTS = {
     "task": "Name the column with --task NAME.",
     "worker": "Name the column with --worker NAME.",
     "label": "Name the column with --label NAME.",
+    "weight": "Name the column with --weight NAME.",
     "truth": "Name the column with --label NAME.",
     "text": "Name the column with --text-column NAME.",
     "item": "Name the column with --item-column NAME.",
@@ -56,7 +58,7 @@ def find_column(columns: Sequence[Any], role: str, given: str | None, name: str)
     Parameters
     ----------
     columns : sequence of str
-    role : {"task", "worker", "label", "truth", "text", "item", "valid", "person"}
+    role : {"task", "worker", "label", "weight", "truth", "text", "item", "valid", "person"}
     given : str, optional
         The name that the user gave.
     name : str

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from annotmix.annotations import Annotations
 from annotmix.reading.files import Source
 from annotmix.reading.values import Texts
@@ -20,12 +23,15 @@ class Columns:
         Names of columns. In exports `task` names the field that identifies an item, and `label` the question.
     missing : tuple of str
         Labels that stand for no label, besides the usual ones.
+    weight : str, optional
+        Column of the labels' weights, in a table with a row a label.
     """
 
     task: str | None = None
     worker: str | None = None
     label: str | None = None
     missing: tuple[str, ...] = ()
+    weight: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +47,8 @@ class Rows:
         What was understood, changed and left out.
     texts : mapping of item to text
         Where the file carries them.
+    weight : array of float, shape (n,), optional
+        nan where a row has none.
     """
 
     task: Texts
@@ -49,6 +57,7 @@ class Rows:
     form: str
     notes: list[str]
     texts: Mapping[str, str] = field(default_factory=dict)
+    weight: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, eq=False)

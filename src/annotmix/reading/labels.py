@@ -16,7 +16,7 @@ from annotmix.reading.files import Source
 from annotmix.reading.forms import Columns, Labelled, Rows
 from annotmix.reading.label_studio import is_label_studio, read_label_studio
 from annotmix.reading.prodigy import is_prodigy, read_prodigy
-from annotmix.reading.tables import looks_wide, read_long, read_wide
+from annotmix.reading.tables import looks_wide, read_long, read_wide, refuse_weights
 from annotmix.reading.values import as_texts, make_annotations
 
 #: The forms by the name that --format takes.
@@ -45,7 +45,7 @@ def read_labels(
     opened = [_Opened(path) for path in listed]
     rows = _read(opened, form or _detect(opened[0], columns or Columns()), columns or Columns())
     notes = [note for file in opened for note in file.notes] + rows.notes
-    annotations, changed = make_annotations(rows.task, rows.worker, rows.label)
+    annotations, changed = make_annotations(rows.task, rows.worker, rows.label, rows.weight)
     known = set(annotations.items)
     return Labelled(
         annotations=annotations,
@@ -151,6 +151,8 @@ def _detect(file: _Opened, columns: Columns) -> str:
 
 
 def _read(opened: list[_Opened], form: str, columns: Columns) -> Rows:
+    if form not in ("long", "wide"):
+        refuse_weights(columns, opened[0].path.name, f"an export of {form}")
     if form == "doccano":
         names = [file.path.stem for file in opened]
         if len(set(names)) < len(names):
@@ -171,4 +173,10 @@ def _read(opened: list[_Opened], form: str, columns: Columns) -> Rows:
         np.concatenate([getattr(part, role) for part in parts]) for role in ("task", "worker", "label")
     )
     texts = {item: text for part in reversed(parts) for item, text in part.texts.items()}
-    return Rows(task, worker, label, form, [note for part in parts for note in part.notes], texts)
+    notes = [note for part in parts for note in part.notes]
+    weights = [part.weight for part in parts if part.weight is not None]
+    if len(weights) not in (0, len(parts)):
+        raise ValueError(
+            "Some of the files have a column of weights and some have none; expected all or none."
+        )
+    return Rows(task, worker, label, form, notes, texts, np.concatenate(weights) if weights else None)

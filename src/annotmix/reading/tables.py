@@ -32,11 +32,35 @@ def read_long(table: pd.DataFrame, columns: Columns, name: str) -> Rows:
     task, worker, label = (
         _texts(table[column], role, columns.missing, notes) for role, column in found.items()
     )
-    return Rows(task, worker, label, "long", notes)
+    return Rows(task, worker, label, "long", notes, weight=_weights(table, columns.weight, name, notes))
+
+
+def _weights(table: pd.DataFrame, given: str | None, name: str, notes: list[str]) -> Any:
+    """Weights of the labels, shape (n,), nan where a cell is empty; None where there is no column of them."""
+    if given is None and guess_column(table.columns, "weight") is None:
+        if "confidence" in (lower := {str(column).lower(): column for column in table.columns}):
+            notes.append(
+                f"The column {lower['confidence']!r} is not used; --weight {lower['confidence']} counts "
+                "every label by it."
+            )
+        return None
+    column = find_column(table.columns, "weight", given, name)
+    texts, _ = as_texts(table[column], "weight")
+    numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").to_numpy(dtype=np.float64)
+    wrong = np.flatnonzero((texts != None) & ~((numbers >= 0) & (numbers < np.inf)))  # noqa: E711
+    if len(wrong):
+        raise ValueError(
+            f"{name!r}: the weight in row {wrong[0]}, column {column!r}, is {texts[wrong[0]]!r:.60}; "
+            "expected a number from 0 on. Name another column with --weight NAME."
+        )
+    if len(known := numbers[~np.isnan(numbers)]):
+        notes.append(f"Labels count by the column {column!r}, from {known.min():g} to {known.max():g}.")
+    return numbers
 
 
 def read_wide(table: pd.DataFrame, columns: Columns, name: str) -> Rows:
     """A row an item and a column an annotator; -1 is no label where all others are numbers from 0."""
+    refuse_weights(columns, name, "a table with a column an annotator")
     by_name = columns.task or guess_column(table.columns, "task") or str(table.columns[0])
     key = find_column(table.columns, "task", by_name, name)
     annotators = [column for column in table.columns if column != key]
@@ -83,6 +107,14 @@ def looks_wide(table: pd.DataFrame, columns: Columns, name: str) -> bool:
         f"an annotator either.{hint} Name the columns with --task, --worker and --label, or say "
         "--format wide."
     )
+
+
+def refuse_weights(columns: Columns, name: str, what: str) -> None:
+    """Weights are read from long tables; say so where the user named a column of them elsewhere."""
+    if columns.weight is not None:
+        raise ValueError(
+            f"--weight {columns.weight}: {name!r} is {what}; weights are read from tables with a row a label."
+        )
 
 
 def _texts(values: Any, role: str, missing: Sequence[str], notes: list[str]) -> Texts:

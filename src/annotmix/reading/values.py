@@ -76,8 +76,13 @@ def in_order(names: Iterable[str]) -> list[str]:
     return sorted(distinct)
 
 
-def make_annotations(task: Texts, worker: Texts, label: Texts) -> tuple[Annotations, list[str]]:
-    """Labels as `Annotations`; incomplete and repeated ones are left out, and counted."""
+def make_annotations(
+    task: Texts, worker: Texts, label: Texts, weight: NDArray[np.float64] | None = None
+) -> tuple[Annotations, list[str]]:
+    """Labels as `Annotations`; incomplete and repeated ones are left out, and counted.
+
+    With weights, labels of different classes by one annotator for one item are no repeats but a distribution.
+    """
     notes = []
     for values, what in ((task, "id of an item"), (worker, "annotator")):
         lost = np.flatnonzero((values == None) & (label != None))  # noqa: E711
@@ -87,9 +92,17 @@ def make_annotations(task: Texts, worker: Texts, label: Texts) -> tuple[Annotati
     if not whole.any():
         raise ValueError("There are no labels: no row has an item, an annotator and a label.")
     table = pd.DataFrame({"task": task[whole], "worker": worker[whole], "label": label[whole]}, dtype=object)
-    repeated = int(table.duplicated(["task", "worker"]).sum())
+    one = ["task", "worker"]
+    if weight is not None:
+        one, table["weight"] = ["task", "worker", "label"], weight[whole]
+        if (empty := np.flatnonzero(np.isnan(weight) & whole)).size:
+            raise ValueError(
+                f"{len(empty)} labels have no weight, the first in row {empty[0]}. Give 1 to labels that "
+                "count in full."
+            )
+    repeated = int(table.duplicated(one).sum())
     if repeated:
-        first = table[table.duplicated(["task", "worker"])].iloc[0]
+        first = table[table.duplicated(one)].iloc[0]
         notes.append(
             f"{repeated} labels repeat an earlier one of the same annotator for the same item; the "
             "last counts "

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from annotmix.findings import SCORES, Findings
+from annotmix.findings import SCORES, Findings, label_weights
 from annotmix.report import svg
 from annotmix.report.markup import element
 from annotmix.report.page import figure, key, table
@@ -23,8 +23,8 @@ MOST_CLASSES = 30
 
 def balance(found: Findings) -> Content:
     """Share of every class among votes and among labels found."""
-    votes = _shares(found.labels["label"], found.classes)
-    after = _shares(found.items["label"], found.classes)
+    votes = _shares(found.labels, found.classes)
+    after = _shares(found.items, found.classes)
     change = (after - votes).abs().sort_values(ascending=False, kind="stable")
     shown = [name for name in found.classes if name in set(change.index[:MOST_CLASSES])]
     largest = change.index[0]
@@ -135,6 +135,7 @@ def checked(found: Findings) -> Content:
     return parts
 
 
-def _shares(labels: pd.Series, classes: Any) -> pd.Series:
-    counts = labels.value_counts().reindex(classes, fill_value=0)
-    return counts / max(len(labels), 1)
+def _shares(table: pd.DataFrame, classes: Any) -> pd.Series:
+    weight = pd.Series(label_weights(table), index=table.index)
+    counts = weight.groupby(table["label"]).sum().reindex(classes, fill_value=0)
+    return counts / max(counts.sum(), 1e-12)

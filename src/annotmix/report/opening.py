@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from annotmix.findings import Findings, doubts
+from annotmix.findings import Findings, doubts, label_weights
 from annotmix.report.markup import Markup, element
 from annotmix.report.payload import short
 from annotmix.report.words import count, named, whole
@@ -15,8 +15,9 @@ SURE, DOUBT = 0.95, 0.6
 
 def opening(found: Findings) -> Markup:
     """Heading, summary, answers to the three questions people come with, and where to find what."""
-    n_labels, n_items = len(found.labels), len(found.items)
-    wrong = float((1 - found.labels["probability"]).sum())
+    n_labels, n_items = int(found.items["n_labels"].sum()), len(found.items)
+    weight = label_weights(found.labels)
+    wrong = n_labels * float((weight * (1 - found.labels["probability"])).sum()) / max(weight.sum(), 1e-12)
     approach = found.settings.get("approach")
     per_item = f", {n_labels / n_items:.1f} an item" if n_items else ""
     return element(

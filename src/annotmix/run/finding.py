@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import beta
 
+from annotmix.aggregation import ROUNDING
 from annotmix.annotations import Annotations
 from annotmix.beliefs import Beliefs
 from annotmix.names import some
@@ -26,10 +27,7 @@ def item_table(believed: Beliefs) -> pd.DataFrame:
     a, classes = believed.annotations, believed.annotations.classes
     best = believed.q.argmax(axis=1)
     votes = _Votes(a)
-    agreeing = np.bincount(a.item[a.label == best[a.item]], minlength=a.n_items)
     n = a.labels_per_item
-    with np.errstate(invalid="ignore"):
-        agreement = agreeing / n
     return pd.DataFrame(
         {
             "label": classes[best],
@@ -38,7 +36,7 @@ def item_table(believed: Beliefs) -> pd.DataFrame:
             "majority": votes.majority,
             "differs": (n > 0) & ~votes.most(best),
             "n_labels": n,
-            "agreement": agreement,
+            "agreement": a.agreement_with(best),
             "disagreement": votes.entropy,
         },
         index=pd.Index(a.items, name="task"),
@@ -49,12 +47,11 @@ class _Votes:
     """Votes of every item, most votes first."""
 
     def __init__(self, a: Annotations):
-        cells, count = np.unique(a.item * a.n_classes + a.label, return_counts=True)
-        item, label = np.divmod(cells, a.n_classes)
+        item, label, count = a.votes()
         order = np.lexsort((label, -count, item))
         self.item, self.label, self.count = item[order], label[order], count[order]
         self.n_items, self.classes = a.n_items, a.classes
-        share = self.count / a.labels_per_item[self.item]
+        share = self.count / a.total(a.item, a.n_items)[self.item]
         bits = np.bincount(self.item, weights=-share * np.log2(share), minlength=a.n_items)
         self.entropy = np.where(a.labels_per_item > 0, np.abs(bits), np.nan)
 
@@ -62,7 +59,7 @@ class _Votes:
     def texts(self) -> list[str]:
         parts: list[list[str]] = [[] for _ in range(self.n_items)]
         for item, label, count in zip(self.item.tolist(), self.label, self.count, strict=True):
-            parts[item].append(f"{self.classes[label]} {count}")
+            parts[item].append(f"{self.classes[label]} {count:g}")
         return [", ".join(part) for part in parts]
 
     @property
@@ -74,9 +71,9 @@ class _Votes:
 
     def most(self, label: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether a label, shape (n_items,), is among those of its item with the most votes."""
-        top = np.zeros(self.n_items, dtype=np.int64)
+        top = np.zeros(self.n_items)
         np.maximum.at(top, self.item, self.count)
-        won = (self.count == top[self.item]) & (self.label == label[self.item])
+        won = (self.count >= top[self.item] * (1 - ROUNDING)) & (self.label == label[self.item])
         return np.bincount(self.item[won], minlength=self.n_items) > 0
 
 
@@ -86,11 +83,11 @@ def annotator_table(believed: Beliefs) -> pd.DataFrame:
     The accuracy is the expected share of right labels among those given, each judged by all evidence but
     itself. Its interval is Jeffreys' for a share, Beta(r + ½, n − r + ½) with r the expected number of right
     labels among n: it says how far few labels can be trusted, and takes the model's probabilities as they
-    are.
+    are. Labels with weights count by them, in r and in n.
     """
     a = believed.annotations
-    n = a.labels_per_annotator
-    right = np.bincount(a.annotator, weights=believed.right_by_others, minlength=a.n_annotators)
+    n = a.total(a.annotator, a.n_annotators)
+    right = _sums(a, believed.right_by_others)
     with np.errstate(invalid="ignore"):
         accuracy = right / n
     tail = (1 - LEVEL) / 2
@@ -98,7 +95,7 @@ def annotator_table(believed: Beliefs) -> pd.DataFrame:
     names, rates = _frequent_confusion(believed)
     return pd.DataFrame(
         {
-            "n_labels": n,
+            "n_labels": a.labels_per_annotator,
             "accuracy": accuracy,
             "low": np.fmin(low, accuracy),
             "high": np.fmax(high, accuracy),
@@ -112,14 +109,21 @@ def annotator_table(believed: Beliefs) -> pd.DataFrame:
 
 def agreement_with_others(a: Annotations) -> Floats:
     """Mean share of the other labels of the same items that are the same, shape (M,); nan without others."""
-    cell = a.item * a.n_classes + a.label
-    _, inverse, count = np.unique(cell, return_inverse=True, return_counts=True)
-    others = a.labels_per_item[a.item] - 1
-    several = others > 0
-    share = (count[inverse][several] - 1) / others[several]
-    total = np.bincount(a.annotator[several], weights=share, minlength=a.n_annotators)
+    _, where = np.unique(a.item * a.n_classes + a.label, return_inverse=True)
+    one = np.ones(len(a)) if a.weight is None else a.weight
+    others = a.total(a.item, a.n_items)[a.item] - a.total(a.pair, len(a))[a.pair]
+    several = a.labels_per_item[a.item] > 1
+    share = (a.total(where, len(a))[where] - one)[several] / others[several]
+    annotator, one = a.annotator[several], one[several]
+    total = np.bincount(annotator, weights=one * share, minlength=a.n_annotators)
     with np.errstate(invalid="ignore"):
-        return np.asarray(total / np.bincount(a.annotator[several], minlength=a.n_annotators))
+        return np.asarray(total / np.bincount(annotator, weights=one, minlength=a.n_annotators))
+
+
+def _sums(a: Annotations, values: Floats) -> Floats:
+    """Sums of values of labels, shape (n_labels,), times their weights, by annotator; shape (M,)."""
+    weighted = values if a.weight is None else values * a.weight
+    return np.asarray(np.bincount(a.annotator, weights=weighted, minlength=a.n_annotators), dtype=np.float64)
 
 
 def _frequent_confusion(believed: Beliefs) -> tuple[list[str], Floats]:
@@ -138,12 +142,15 @@ def _frequent_confusion(believed: Beliefs) -> tuple[list[str], Floats]:
 
 
 def label_table(believed: Beliefs) -> pd.DataFrame:
-    """A row a label, least likely right first, as `Findings.labels` says."""
+    """A row a label, least likely right first, as `Findings.labels` says; by weight × chance of an error."""
     table = believed.annotations.to_long()
     table["probability"] = believed.right
     best = believed.q.argmax(axis=1)
     table["consensus"] = believed.annotations.classes[best[believed.annotations.item]]
-    return table.sort_values("probability", kind="stable", ignore_index=True)
+    if "weight" not in table:
+        return table.sort_values("probability", kind="stable", ignore_index=True)
+    wrong = table["weight"] * (1 - table["probability"])
+    return table.loc[wrong.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
 
 
 def remarks(a: Annotations) -> list[str]:

@@ -104,7 +104,7 @@ def as_table(features: NDArray[Any]) -> pd.DataFrame:
 
 
 def _columns(request: Request) -> Columns:
-    return Columns(request.task, request.worker, request.label, request.missing)
+    return Columns(request.task, request.worker, request.label, request.missing, request.weight)
 
 
 def _instances(request: Request, labelled: Labelled, progress: bool) -> Instances:

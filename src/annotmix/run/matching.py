@@ -63,7 +63,13 @@ def match(labelled: Labelled, instances: Instances) -> Matched:
     names = np.empty(len(instances.ids), dtype=object)
     names[:] = instances.ids
     annotations = Annotations(
-        row[found.item[kept]], annotator, found.label[kept], names, found.annotators[present], found.classes
+        row[found.item[kept]],
+        annotator,
+        found.label[kept],
+        names,
+        found.annotators[present],
+        found.classes,
+        None if found.weight is None else found.weight[kept],
     )
     if annotations.n_classes < 2:
         raise ValueError(

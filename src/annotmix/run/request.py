@@ -25,6 +25,7 @@ class Request:
     task: str | None = None
     worker: str | None = None
     label: str | None = None
+    weight: str | None = None
     item_column: str | None = None
     missing: tuple[str, ...] = ()
     include: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from annotmix.findings import Findings
+from annotmix.findings import Findings, label_weights
 from annotmix.metrics import perf_auroc
 from annotmix.names import some
 
@@ -79,7 +79,7 @@ def _majority(labels: pd.DataFrame, true: pd.Series) -> dict[str, float]:
     given = labels[labels["task"].isin(true.index)]
     if given.empty:
         return {"majority-acc": float("nan")}
-    votes = given.groupby(["task", "label"], sort=False).size()
+    votes = given.assign(weight=label_weights(given)).groupby(["task", "label"], sort=False)["weight"].sum()
     winners = votes[votes == votes.groupby(level="task").transform("max")].reset_index()
     hit = winners["label"].to_numpy() == true.loc[winners["task"]].to_numpy()
     return {"majority-acc": float(pd.Series(hit).groupby(winners["task"].to_numpy()).mean().mean())}
@@ -90,13 +90,16 @@ def _labels(labels: pd.DataFrame, true: pd.Series) -> dict[str, float]:
     if given.empty:
         return {"label-auroc": float("nan")}
     correct = given["label"].to_numpy() == true.loc[given["task"]].to_numpy()
-    return {"label-auroc": perf_auroc(correct, given["probability"].to_numpy(dtype=float))}
+    probability = given["probability"].to_numpy(dtype=float)
+    return {"label-auroc": perf_auroc(correct, probability, label_weights(given))}
 
 
 def _annotators(found: Findings, true: pd.Series) -> dict[str, float]:
     given = found.labels[found.labels["task"].isin(true.index)]
-    correct = pd.Series(given["label"].to_numpy() == true.loc[given["task"]].to_numpy(), dtype=float)
-    real = correct.groupby(given["worker"].to_numpy()).agg(["mean", "size"])
+    weight = label_weights(given)
+    correct = weight * (given["label"].to_numpy() == true.loc[given["task"]].to_numpy())
+    by_worker = pd.DataFrame({"correct": correct, "size": weight}).groupby(given["worker"].to_numpy()).sum()
+    real = by_worker.assign(mean=by_worker["correct"] / by_worker["size"])
     real = real[real["size"] >= LEAST_LABELS]
     if len(real) < 3 or real["mean"].nunique() < 2:
         return {"annotator-rank": float("nan"), "annotators": float(len(real))}

@@ -37,6 +37,8 @@ def thin(
     Annotations
         Items, annotators and classes stay, also those that are left without a label.
     """
+    if annotations.labels_per_item.sum() < len(annotations):
+        raise ValueError("thin draws labels one by one and would tear soft labels apart; give it hard ones.")
     rng = np.random.default_rng(random_state)
     least, most = (per_item, per_item) if isinstance(per_item, int | np.integer) else per_item
     if not 1 <= least <= most:
@@ -50,11 +52,4 @@ def thin(
     rank = np.arange(len(annotations)) - annotations.start[annotations.item]
     wanted = rng.integers(least, most, endpoint=True, size=annotations.n_items)
     kept = order[rank < wanted[annotations.item]]
-    return Annotations(
-        annotations.item[kept],
-        annotations.annotator[kept],
-        annotations.label[kept],
-        annotations.items,
-        annotations.annotators,
-        annotations.classes,
-    )
+    return annotations.keep(kept)
