@@ -43,6 +43,7 @@ class AnnotMix(Approach):
 
     name = "annot-mix"
     perf = "diagonal"
+    mixes = True
 
     def __init__(
         self,
@@ -67,17 +68,19 @@ class AnnotMix(Approach):
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
         """Mean negative log-likelihood of the mixed triples."""
         x, e_a = batch.x[batch.item], self.annotator_model.embed_annotator(batch.annotator)
+        own = batch.own_labels
         partner_label = lam = None
         if self.alpha > 0:
             partner, lam = self._draw(batch.item, rng)
-            x, e_a, partner_label = (
+            x, e_a, partner_label, lam = (
                 mixup.mix(x, partner, lam),
                 mixup.mix(e_a, partner, lam),
-                batch.label[partner],
+                batch.label[partner][own],
+                lam[own],
             )
-        h = self.classifier.features(x)
-        logits = self.annotator_model(h, e_a)
-        return marginal_nll(self.classifier.log_proba(h), logits, batch.label, partner_label, lam)
+        h = self.classifier.features(x[own])
+        logits = self.annotator_model(h, e_a[own])
+        return marginal_nll(self.classifier.log_proba(h), logits, batch.label[own], partner_label, lam)
 
     def _draw(self, item: Tensor, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
         """Partners and λ of the batch's triples, shapes (P,) and (P,)."""

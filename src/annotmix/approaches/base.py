@@ -32,6 +32,9 @@ class Batch(NamedTuple):
     annotator, label : tensor of int, shape (P,)
     rows : tensor of int, shape (B,)
         Which items of the training data the instances are.
+    own_rows, own_labels : slice
+        Which of the instances and labels this process answers for: all, unless there are several processes
+        and the approach mixes.
     """
 
     x: Tensor
@@ -39,6 +42,8 @@ class Batch(NamedTuple):
     annotator: Tensor
     label: Tensor
     rows: Tensor | None = None
+    own_rows: slice = slice(None)
+    own_labels: slice = slice(None)
 
 
 class Approach(nn.Module):
@@ -61,6 +66,11 @@ class Approach(nn.Module):
     name: ClassVar[str]
     #: Definition of p_perf; None where there is no annotator model.
     perf: ClassVar[PerfDefinition | None] = None
+    #: Whether labels or instances of a batch are mixed with each other. In several processes `loss` then gets
+    #: the whole batch, and after mixing goes on with `batch.own_rows` or `batch.own_labels`.
+    mixes: ClassVar[bool] = False
+    #: What the loss is a mean over; several processes weigh their parts of a batch by it.
+    mean_over: ClassVar[Literal["labels", "items"]] = "labels"
 
     def __init__(self, classifier: Classifier, n_annotators: int):
         super().__init__()
