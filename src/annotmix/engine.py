@@ -113,7 +113,7 @@ def _train_elsewhere(
     monitor: Mapping[str, EvaluationSet],
     fingerprint: str,
 ) -> Training:
-    """`train` in new processes. What they did is in their last checkpoint, where there is nothing left to do."""
+    """`train` in new processes; what they did is in their last checkpoint, with nothing left to do."""
     device, cpu = X.device, torch.device("cpu")
     sets = {name: data.to(cpu) for name, data in monitor.items()}
     with TemporaryDirectory() as folder:
@@ -146,7 +146,7 @@ def _train(
     run = _resume(model, optimizer, settings, fingerprint)
     labels = Labels(annotations, X.device)
     team = Team(fabric, model)
-    team.require_same(run.epoch)
+    team.line_up(run.epoch)
     progress = Progress(model.name, settings.max_epochs, run.epoch, settings.progress and team.rank == 0)
 
     with progress, team.layers():

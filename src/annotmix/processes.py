@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -84,11 +85,11 @@ def make_fabric(device: torch.device, devices: int | None, precision: Any) -> Fa
     """Fabric for this process: alone, or with the others that torchrun has started."""
     if devices == 1 or not by_torchrun():
         on = [device.index] if device.type == "cuda" and device.index is not None else 1
-        alone = LightningEnvironment()  # whatever torchrun says
-        return Fabric(accelerator=device.type, devices=on, precision=precision, plugins=[alone])
+        alone = [LightningEnvironment()]  # whatever torchrun says
+        return _fabric(accelerator=device.type, devices=on, precision=precision, plugins=alone)
     here = int(os.environ["LOCAL_WORLD_SIZE"])
     nodes = int(os.environ["WORLD_SIZE"]) // here
-    fabric = Fabric(
+    fabric = _fabric(
         accelerator=device.type, devices=here, num_nodes=nodes, strategy=Replicas(), precision=precision
     )
     fabric.launch()
@@ -109,9 +110,8 @@ def start(devices: int, device: torch.device, precision: Any, work: Callable[...
             f"devices={devices} hands the model to other processes, which this one does not allow ({why}). "
             "Define the backbone at the top level of a module, or start the processes with torchrun."
         ) from why
-    fabric = Fabric(
-        accelerator=device.type, devices=devices, strategy=Replicas(start_method="spawn"), precision=precision
-    )
+    strategy = Replicas(start_method="spawn")
+    fabric = _fabric(accelerator=device.type, devices=devices, strategy=strategy, precision=precision)
     port = os.environ.get("MASTER_PORT")
     try:
         with _quiet("torch.multiprocessing.spawn"):  # what it says of lost processes is said below
@@ -138,6 +138,11 @@ def _do(fabric: Fabric, packed: bytes, n_threads: int) -> Exception | None:
     except (ValueError, ArithmeticError) as error:
         return error
     return None
+
+
+def _fabric(**settings: Any) -> Fabric:
+    with _quiet("lightning_fabric"):
+        return Fabric(**settings)
 
 
 @contextmanager
@@ -168,6 +173,8 @@ class Team:
         self.fabric, self.model = fabric, model
         self.rank, self.size = fabric.global_rank, fabric.world_size
         self._shared, self._weight = False, 1.0
+        self._counts: list[list[int]] = []
+        self._rows_are: dict[nn.Module, list[int]] = {}
 
     def part(self, batch: Batch) -> Batch:
         """What of a batch this process computes: items of its own, with all their labels.
@@ -180,18 +187,17 @@ class Team:
         if not self._shared:
             self._weight = 1 / self.size
             return batch
-        first, last = n * self.rank // self.size, n * (self.rank + 1) // self.size
-        ends = torch.searchsorted(batch.item, torch.tensor([first, last], device=batch.item.device))
-        rows, labels = slice(first, last), slice(*ends.tolist())
-        if self.model.mean_over == "items":
-            self._weight = (last - first) / n
-        else:
-            self._weight = (labels.stop - labels.start) / len(batch.label)
+        items = [n * rank // self.size for rank in range(self.size + 1)]
+        ends = torch.searchsorted(batch.item, torch.tensor(items, device=batch.item.device)).tolist()
+        self._counts = [[b - a for a, b in pairwise(bounds)] for bounds in (items, ends)]
+        rows, labels = (slice(bounds[self.rank], bounds[self.rank + 1]) for bounds in (items, ends))
+        counts = self._counts[0 if self.model.mean_over == "items" else 1]
+        self._weight = counts[self.rank] / sum(counts)
         if self.model.mixes:
             return batch._replace(own_rows=rows, own_labels=labels)
         return Batch(
             batch.x[rows],
-            batch.item[labels] - first,
+            batch.item[labels] - rows.start,
             batch.annotator[labels],
             batch.label[labels],
             None if batch.rows is None else batch.rows[rows],
@@ -235,13 +241,17 @@ class Team:
         with self._watch():
             return self.fabric.broadcast(facts)
 
-    def require_same(self, epoch: int) -> None:
-        """Refuse processes that go on from different epochs."""
+    def line_up(self, epoch: int) -> None:
+        """Begin with the weights of the first process, and refuse others that go on from another epoch."""
         if epoch != (first := self.agree(epoch)):
             raise ValueError(
                 f"Process {self.rank + 1} of {self.size} goes on from epoch {epoch}, the first one from "
                 f"epoch {first}: the checkpoint folder must be one that all processes see."
             )
+        if self.size > 1:
+            with self._watch():
+                for tensor in self.model.state_dict().values():
+                    dist.broadcast(tensor, 0)
 
     @contextmanager
     def layers(self) -> Iterator[None]:
@@ -256,7 +266,7 @@ class Team:
                 elif isinstance(layer, nn.Dropout | nn.Dropout1d | nn.Dropout2d | nn.Dropout3d):
                     together = partial(self._dropout, layer, forward, int(layer in stacked))
                 elif isinstance(layer, AllRows):
-                    together = self._all_rows
+                    together = partial(self._all_rows, layer)
                 else:
                     continue
                 layer.forward = together  # type: ignore[method-assign]
@@ -292,20 +302,35 @@ class Team:
     def _dropout(self, dropout: nn.Module, forward: Forward, dim: int, x: Tensor) -> Tensor:
         if not (self._shared and dropout.training):
             return forward(x)
-        first, total = self._place(x.shape[dim], x.device)
+        first, total = self._place(dropout, x.shape[dim], x.device)
         mask = forward(x.new_ones([*x.shape[:dim], total, *x.shape[dim + 1 :]]))
         return x * mask.narrow(dim, first, x.shape[dim])
 
-    def _all_rows(self, x: Tensor) -> Tensor:
+    def _all_rows(self, layer: nn.Module, x: Tensor) -> Tensor:
         if not self._shared:
             return x
-        first, total = self._place(len(x), x.device)
+        first, total = self._place(layer, len(x), x.device)
         result: Tensor = _Together.apply(x, first, total, self)  # type: ignore[no-untyped-call]
         return result
 
-    def _place(self, n: int, device: torch.device) -> tuple[int, int]:
-        """Where n rows of this process begin among those of all, and how many these are."""
-        counts = self.gather(torch.tensor(n, device=device)).tolist()
+    def _place(self, layer: nn.Module, n: int, device: torch.device) -> tuple[int, int]:
+        """Where n rows of this process begin among those of all, and how many these are.
+
+        The processes tell each other how many rows they have, until it is clear whether those of the layer
+        are the items or the labels of the batch.
+        """
+        kinds = self._rows_are.get(layer, [])
+        known = [self._counts[kind] for kind in kinds]
+        if known and known.count(known[0]) == len(known):
+            counts = known[0]
+        else:
+            counts = self.gather(torch.tensor(n, device=device)).tolist()
+            self._rows_are[layer] = [kind for kind in kinds or (0, 1) if self._counts[kind] == counts]
+        if counts[self.rank] != n:
+            raise ValueError(
+                f"{layer} got items in one step and labels in another, or both in one; in several processes "
+                "a layer of its own is needed for each."
+            )
         return sum(counts[: self.rank]), sum(counts)
 
     @contextmanager
