@@ -2,10 +2,10 @@
 
     python benchmarks/processes.py [--devices 2] [--rounds 3] [--data FOLDER]
 
-Twice: letter (15 500 items, 16 features, 26 classes, 20 annotators) with the networks and batches of the paper,
-and with layers of 1024 and 512 and batches of 512, where there is more to compute between two exchanges. One
-thread a process, on a machine with as many idle cores. One process and several take turns; the ratio of the
-medians is printed.
+Twice: letter (15 500 items, 16 features, 26 classes, 20 annotators) with the networks and batches of the
+paper, and with layers of 1024 and 512 and batches of 512, where there is more to compute between two
+exchanges. One thread a process, on a machine with as many idle cores. One process and several take turns; the
+ratio of the medians is printed.
 """
 
 from __future__ import annotations
