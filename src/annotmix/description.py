@@ -19,7 +19,8 @@ from annotmix.annotations import Annotations
 #: Name under which features of some training instances are kept beside the weights.
 REFERENCE_NAME = "reference"
 #: Parameters that have no influence on the weights.
-_NEUTRAL = {"select", "device", "progress", "checkpoint", "checkpoint_every", "backbone", "encoder"}
+_NEUTRAL = {"select", "device", "devices", "progress", "checkpoint", "checkpoint_every"}
+_NEUTRAL |= {"backbone", "encoder"}  # they show in the module and in X
 
 
 def describe(clf: Any) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import torch
 
 
 def pick_device(device: str) -> torch.device:
-    """The device by name; "auto" takes a GPU where there is one."""
+    """The device by name; "auto" takes a GPU where there is one. Each process of torchrun has its own GPU."""
+    if device in ("auto", "cuda") and torch.cuda.is_available():
+        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
     if device == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
         return torch.device(device)

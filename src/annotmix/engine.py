@@ -11,8 +11,9 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,14 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
+from annotmix import processes
 from annotmix.annotations import Annotations
 from annotmix.approaches.base import Approach, Batch
 from annotmix.augmentation import Augmentation
 from annotmix.inference import EvaluationSet, Features, scores
 from annotmix.optimizer import RAdam
 from annotmix.persistence import ModelFileError, load_tensors, save_tensors
+from annotmix.processes import Team
 from annotmix.progress import Progress
 
 State = dict[str, Tensor]
@@ -46,6 +49,7 @@ class Settings:
     augment: Augmentation | None = None
     seed: int = 0
     precision: Any = "32-true"
+    devices: int | None = None
     checkpoint: Path | None = None
     checkpoint_every: int = 10
     progress: bool = True
@@ -90,16 +94,63 @@ def train(
     Training
         History and best weights. The model itself holds the last epoch's.
     """
+    n_processes = processes.to_start(settings.devices)
+    work = (annotations, settings, monitor or {}, fingerprint)
+    try:
+        if n_processes:
+            return _train_elsewhere(n_processes, model, X, *work)
+        fabric = processes.make_fabric(X.device, settings.devices, settings.precision)
+        return _train(fabric, model, X, *work)
+    except ChildProcessError as error:
+        raise ChildProcessError(f"{error} {_kept(settings)}") from None
+
+
+def _train_elsewhere(
+    n_processes: int,
+    model: Approach,
+    X: Features,
+    annotations: Annotations,
+    settings: Settings,
+    monitor: Mapping[str, EvaluationSet],
+    fingerprint: str,
+) -> Training:
+    """`train` in new processes; what they did is in their last checkpoint, with nothing left to do."""
+    device, cpu = X.device, torch.device("cpu")
+    sets = {name: data.to(cpu) for name, data in monitor.items()}
+    with TemporaryDirectory() as folder:
+        if settings.checkpoint is None:
+            settings = replace(settings, checkpoint=Path(folder), checkpoint_every=settings.max_epochs)
+        work = (model.to(cpu), X.to(cpu), annotations, settings, sets, fingerprint)
+        processes.start(n_processes, device, settings.precision, _train, *work)
+        fabric = processes.make_fabric(device, 1, settings.precision)
+        return _train(fabric, model, X, annotations, settings, {}, fingerprint)
+
+
+def _train(
+    fabric: Fabric,
+    model: Approach,
+    X: Features,
+    annotations: Annotations,
+    settings: Settings,
+    monitor: Mapping[str, EvaluationSet],
+    fingerprint: str,
+) -> Training:
+    """`train` in this process, which may be one of several."""
+    X = X.to(fabric.device)
+    monitor = {name: data.to(fabric.device) for name, data in monitor.items()}
+    model.to(fabric.device)
     with randomness(settings.seed, BEGINNING) as rng:
         model.begin(annotations, rng)
-    fabric = Fabric(accelerator=X.device.type, devices=1, precision=settings.precision)
     groups = model.parameter_groups(settings.lr, settings.weight_decay)
     optimizer = RAdam(groups, lr=settings.lr)
     wrapped, wrapped_optimizer = fabric.setup(model, optimizer)
     run = _resume(model, optimizer, settings, fingerprint)
     labels = Labels(annotations, X.device)
+    team = Team(fabric, model)
+    team.line_up(run.epoch)
+    progress = Progress(model.name, settings.max_epochs, run.epoch, settings.progress and team.rank == 0)
 
-    with Progress(model.name, settings.max_epochs, run.epoch, settings.progress) as progress:
+    with progress, team.layers():
         for epoch in range(run.epoch, settings.max_epochs):
             started = time.perf_counter()
             lr = 0.5 * settings.lr * (1 + math.cos(math.pi * epoch / settings.max_epochs))
@@ -110,8 +161,9 @@ def train(
             with randomness(settings.seed, EPOCH, epoch) as rng:
                 for batch in labels.batches(X, settings.batch_size, rng, settings.augment):
                     optimizer.catch_up(batch.annotator)
-                    loss = wrapped(batch, rng)
+                    loss = team.weigh(wrapped(team.part(batch), rng))
                     fabric.backward(loss)
+                    team.sum_gradients(optimizer)
                     wrapped_optimizer.step()
                     wrapped_optimizer.zero_grad()
                     model.after_step()
@@ -119,18 +171,19 @@ def train(
             if monitor or _due(epoch + 1, settings):
                 optimizer.catch_up()
             model.after_epoch(X, (epoch + 1) / settings.max_epochs)
-            row = {"epoch": epoch + 1, "loss": float(total) / len(annotations), "lr": lr}
+            row = {"epoch": epoch + 1, "loss": float(team.sum(total)) / len(annotations), "lr": lr}
             _require_finite(row["loss"], epoch + 1)
             row["seconds"] = time.perf_counter() - started
-            for name, data in (monitor or {}).items():
+            for name, data in monitor.items():
                 row |= {f"{name}/{score}": value for score, value in scores(model, data).items()}
+            row = team.agree(row)
             run.epoch = epoch + 1
             run.history.append(row)
             score = row.get(f"{VALIDATION}/clf-acc", row.get(f"{VALIDATION}/label-ll", -math.inf))
             if score > run.best_score:
                 run.best_epoch, run.best_score = epoch + 1, score
                 run.best_state = {name: t.detach().clone() for name, t in model.state_dict().items()}
-            if settings.checkpoint and _due(run.epoch, settings):
+            if settings.checkpoint and _due(run.epoch, settings) and team.rank == 0:
                 _checkpoint(model, optimizer, run, settings.checkpoint, fingerprint)
             progress.advance(_note(row))
     model.eval()
@@ -239,6 +292,15 @@ def _resume(
         state.setdefault(int(number), {})[name] = tensor
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
     return Training(facts["epoch"], facts["history"], facts["best_epoch"], facts["best_score"], parts["best"])
+
+
+def _kept(settings: Settings) -> str:
+    """What is left of a run whose processes were lost, and how to go on."""
+    path = settings.checkpoint / "checkpoint.safetensors" if settings.checkpoint else None
+    if path is None or not path.exists():
+        return "There is no checkpoint to go on from."
+    epoch = load_tensors(path)[1]["epoch"]
+    return f"The same fit goes on after epoch {epoch} of {settings.max_epochs}, from its checkpoint."
 
 
 def _require_finite(loss: float, epoch: int) -> None:

@@ -6,8 +6,11 @@ pairs exist at a time, however many annotators and classes there are.
 
 from __future__ import annotations
 
+import copy
+import mmap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -75,6 +78,27 @@ class Features:
         view = rng.integers(self._views.shape[1], size=len(rows))
         return self._views[torch.from_numpy(rows), torch.from_numpy(view)]
 
+    def to(self, device: torch.device) -> Features:
+        """The same rows on another device."""
+        other = copy.copy(self)
+        other.device = device
+        other._tensor = None if self._tensor is None else self._tensor.to(device)
+        other._views = None if self._views is None else self._views.to(device)
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process: a whole memory-mapped file is named, not copied."""
+        state, X = dict(vars(self)), self._mapped
+        if X is not None and isinstance(X.base, mmap.mmap):
+            order = "C" if X.flags.c_contiguous else "F"
+            state["_mapped"] = partial(np.memmap, X.filename, X.dtype, "r", X.offset, X.shape, order)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        if isinstance(self._mapped, partial):
+            self._mapped = self._mapped()
+
     def chunks(self) -> Iterator[tuple[slice, Tensor]]:
         """All rows in order, a piece at a time."""
         step = max(1, min(4096, ROW_BUDGET // max(1, int(np.prod(self.shape[1:])))))
@@ -90,6 +114,10 @@ class EvaluationSet:
     X: Features
     y: NDArray[np.int64] | None = None
     annotations: Annotations | None = None
+
+    def to(self, device: torch.device) -> EvaluationSet:
+        """The same set on another device."""
+        return replace(self, X=self.X.to(device))
 
 
 @torch.inference_mode()

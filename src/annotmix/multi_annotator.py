@@ -87,6 +87,9 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         The same integer gives the same weights.
     device : str, default="auto"
         "cpu", "cuda", "mps"; "auto" takes a GPU where there is one.
+    devices : int, optional
+        Processes that train together, each on a device or a core of its own, to the same result within
+        rounding. By default one, or those that torchrun has started; 1 is always this process alone.
     precision : str, default="32-true"
         As in Lightning Fabric, for example "bf16-mixed".
     checkpoint : path, optional
@@ -117,6 +120,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         missing_label: Any = -1,
         random_state: Any = None,
         device: str = "auto",
+        devices: int | None = None,
         precision: str = "32-true",
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 10,
@@ -136,6 +140,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         self.missing_label = missing_label
         self.random_state = random_state
         self.device = device
+        self.devices = devices
         self.precision = precision
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
@@ -219,6 +224,7 @@ class MultiAnnotatorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             augment=get_augmentation(self.augment, self._shape),
             seed=self.seed_,
             precision=self.precision,
+            devices=self.devices,
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
             checkpoint_every=self.checkpoint_every,
             progress=self.progress,

@@ -51,6 +51,10 @@ class Dropout(nn.Dropout):
         return input * keep.view(input.shape).to(input.dtype).mul_(65536 / (65536 - cut))
 
 
+class AllRows(nn.Identity):
+    """All rows of a batch, for what goes over them: its input, or, of several processes, those of all."""
+
+
 class MLP(nn.Sequential):
     """Linear → BatchNorm → ReLU → Dropout, once for every entry of `hidden`.
 

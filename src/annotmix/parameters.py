@@ -13,6 +13,8 @@ def check_parameters(clf: Any, has_validation: bool) -> None:
         value = getattr(clf, name)
         if not isinstance(value, int | np.integer) or value < 1:
             raise ValueError(f"{name} must be a positive integer, found {value!r}.")
+    if clf.devices is not None and (not isinstance(clf.devices, int | np.integer) or clf.devices < 1):
+        raise ValueError(f"devices must be a positive integer or None, found {clf.devices!r}.")
     if not clf.lr > 0:
         raise ValueError(f"lr must be positive, found {clf.lr!r}.")
     if not clf.weight_decay >= 0:

@@ -70,6 +70,7 @@ class AnnotMixSegmenter(BaseEstimator):  # type: ignore[misc]
     _approach: ClassVar[type[AnnotMixPixels]] = AnnotMixPixels
     # what the classifiers have besides, for the code that checks and saves both
     encoder, select, dropout, best_epoch_, annotator_preparation_ = None, "last", 0.0, None, None
+    devices = 1
 
     def __init__(
         self,
@@ -157,6 +158,7 @@ class AnnotMixSegmenter(BaseEstimator):  # type: ignore[misc]
             weight_decay=self.weight_decay,
             seed=self.seed_,
             precision=self.precision,
+            devices=1,
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
             checkpoint_every=self.checkpoint_every,
             progress=self.progress,

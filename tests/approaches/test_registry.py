@@ -195,6 +195,15 @@ def test_learns_from_noisy_annotators(name):
 
 
 @pytest.mark.parametrize("name", APPROACHES)
+def test_half_precision_learns_as_well(name):
+    X, Z, y = easy(200)
+    single, half = (fit(make(name, max_epochs=6, precision=p), X, Z, y) for p in ("32-true", "bf16-mixed"))
+    np.testing.assert_allclose(half.history_["loss"], single.history_["loss"], rtol=0.02)
+    assert abs(half.score(X, y) - single.score(X, y)) < 0.05
+    assert all(p.dtype == torch.float32 for p in half.module_.parameters())
+
+
+@pytest.mark.parametrize("name", APPROACHES)
 def test_learns_from_one_label_an_item(name):
     X, Z, y = easy(one_label=True)
     assert fit(make(name), X, Z, y).score(X, y) > 0.6

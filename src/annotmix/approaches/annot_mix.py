@@ -60,6 +60,7 @@ class AnnotMix(Approach):
 
     name = "annot-mix"
     perf = "diagonal"
+    mixes = True
 
     def __init__(
         self,
@@ -116,18 +117,19 @@ class AnnotMix(Approach):
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
         """Mean negative log-likelihood of the mixed triples."""
         x, e_a = batch.x[batch.item], self.annotator_model.embed_annotator(batch.annotator)
-        labels, lam = batch.label.unsqueeze(1), None
+        labels, lam, own = batch.label.unsqueeze(1), None, batch.own_labels
         weight = None if batch.weight is None else batch.weight.unsqueeze(1)
         if self.alpha > 0:
             partner, lam = self._draw(batch.item, rng)
-            h, u, lam = self._mixed(x, e_a, partner, lam, rng)
+            h, u, lam = self._mixed(x, e_a, partner, lam, own, rng)
             labels = torch.cat([labels, labels[partner]], dim=1)
             weight = None if weight is None else torch.cat([weight, weight[partner]], dim=1)
         else:
-            h = self.classifier.features(x)
-            u = self.annotator_model(h, e_a)
+            h = self.classifier.features(x[own])
+            u = self.annotator_model(h, e_a[own])
         log_p = self.classifier.log_proba(h)
-        return mixed_nll(self.annotator_model.head.log_likelihood(u, log_p, labels), lam, weight)
+        likelihood = self.annotator_model.head.log_likelihood(u, log_p, labels[own])
+        return mixed_nll(likelihood, lam, None if weight is None else weight[own])
 
     def _draw(self, item: Tensor, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
         """Partners and λ of the batch's triples, shapes (P,) and (P,)."""
@@ -140,10 +142,15 @@ class AnnotMix(Approach):
         return torch.from_numpy(partner).to(item.device), lam.to(item.device)
 
     def _mixed(
-        self, x: Tensor, e_a: Tensor, partner: Tensor, lam: Tensor, rng: np.random.Generator
+        self, x: Tensor, e_a: Tensor, partner: Tensor, lam: Tensor, own: slice, rng: np.random.Generator
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Features h, shape (P, H), the annotator model's state u, shape (P, d), and λ of mixed triples."""
+        """Features h, shape (P, H), the annotator model's state u, shape (P, d), and λ of mixed triples.
+
+        Of all triples, those at `own` are wanted.
+        """
         if self.mix == "manifold":
+            if own != slice(None):
+                raise ValueError('mix="manifold" mixes states of a whole batch: train it in one process.')
             assert isinstance(self.classifier.backbone, nn.Sequential)
             layers, depth = list(self.classifier.backbone), int(rng.choice(self.depths))
             state = _through(layers[:depth], x)
@@ -153,10 +160,10 @@ class AnnotMix(Approach):
             h = _through(layers[depth:], mixup.mix(state, partner, lam))
         elif self.mix == "cutmix":
             x, lam = mixup.paste(x, partner, lam, rng, per_batch=self.coefficient == "batch")
-            h = self.classifier.features(x)
+            h = self.classifier.features(x[own])
         else:
-            h = self.classifier.features(mixup.mix(x, partner, lam))
-        return h, self.annotator_model(h, mixup.mix(e_a, partner, lam)), lam
+            h = self.classifier.features(mixup.mix(x, partner, lam)[own])
+        return h, self.annotator_model(h, mixup.mix(e_a, partner, lam)[own]), lam[own]
 
     def _state(self, h: Tensor, annotator: Tensor) -> Tensor:
         return self.annotator_model(h, self.annotator_model.embed_annotator(annotator))  # type: ignore[no-any-return]

@@ -74,6 +74,8 @@ class AnnotMixPlus(Approach):
 
     name = "annot-mix-plus"
     perf = "diagonal"
+    mixes = True
+    mean_over = "items"
     classifier: Committee
     q: Tensor | None
     fold: Tensor | None
@@ -141,12 +143,14 @@ class AnnotMixPlus(Approach):
             lam = mixup.coefficients(len(fold), self.alpha, rng).to(fold.device)
             x, q = mixup.mix(x, partner, lam), mixup.mix(q, partner, lam)
         own, others = self.classifier.own, self.classifier.others
+        x, q = x[batch.own_rows], q[batch.own_rows]
         loss: Tensor = -(q * own.log_proba(own.features(x))).sum(dim=-1).mean()
         if others is None:
             return loss
         seen = fold != torch.arange(self.folds, device=fold.device).unsqueeze(1)  # (K, B)
         each = -(q * others(x)).sum(dim=-1)
-        rest = ((each * seen).sum(dim=1) / seen.sum(dim=1).clamp_min(1)).sum()
+        n_seen = seen.sum(dim=1).clamp_min(1) * (len(x) / len(fold))
+        rest = ((each * seen[:, batch.own_rows]).sum(dim=1) / n_seen).sum()
         together: Tensor = loss + rest - rest.detach()  # the value stays that of the classifier that is kept
         return together
 

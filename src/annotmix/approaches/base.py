@@ -38,6 +38,9 @@ class Batch(NamedTuple):
     weight : tensor, shape (P,), optional
         How much each label counts; None is one each. With weights, an annotator may have several labels for
         an instance: a distribution over classes. `annotmix.losses.label_mean` is the mean that respects them.
+    own_rows, own_labels : slice
+        Which of the instances and labels this process answers for: all, unless there are several processes
+        and the approach mixes.
     """
 
     x: Tensor
@@ -46,6 +49,8 @@ class Batch(NamedTuple):
     label: Tensor
     rows: Tensor | None = None
     weight: Tensor | None = None
+    own_rows: slice = slice(None)
+    own_labels: slice = slice(None)
 
 
 class Approach(nn.Module):
@@ -68,6 +73,11 @@ class Approach(nn.Module):
     name: ClassVar[str]
     #: Definition of p_perf; None where there is no annotator model.
     perf: ClassVar[PerfDefinition | None] = None
+    #: Whether labels or instances of a batch are mixed with each other. In several processes `loss` then gets
+    #: the whole batch, and after mixing goes on with `batch.own_rows` or `batch.own_labels`.
+    mixes: ClassVar[bool] = False
+    #: What the loss is a mean over; several processes weigh their parts of a batch by it.
+    mean_over: ClassVar[Literal["labels", "items"]] = "labels"
 
     def __init__(self, classifier: Classifier, n_annotators: int):
         super().__init__()

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from annotmix.approaches.confusion_table import ConfusionTable, check_weight
 from annotmix.losses import volume_penalty
-from annotmix.networks import Classifier
+from annotmix.networks import AllRows, Classifier
 
 
 class GeoRegF(ConfusionTable):
@@ -33,7 +33,8 @@ class GeoRegF(ConfusionTable):
     def __init__(self, classifier: Classifier, n_annotators: int, *, regularization: float = 1e-3):
         super().__init__(classifier, n_annotators, torch.eye(classifier.n_classes))
         self.regularization = check_weight(regularization)
+        self.all_rows = AllRows()
 
     def regulariser(self, log_p: Tensor) -> Tensor:
         """−λ log det(QᵀQ)."""
-        return self.regularization * volume_penalty(log_p.exp())
+        return self.regularization * volume_penalty(self.all_rows(log_p.exp()))

@@ -30,6 +30,8 @@ class TwoStage(Approach):
         λ ~ Beta(alpha, alpha) of vanilla mixup; 0 switches mixing off.
     """
 
+    mixes = True
+
     def __init__(self, classifier: Classifier, n_annotators: int, *, alpha: float = 0.0):
         super().__init__(classifier, n_annotators)
         if not alpha >= 0:
@@ -38,15 +40,14 @@ class TwoStage(Approach):
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
         """Mean cross-entropy, with mixup where alpha is positive."""
-        x, label, weight = batch.x[batch.item], batch.label, batch.weight
+        x, label, part = batch.x[batch.item], batch.label, batch.own_labels
+        weight = torch.ones_like(label, dtype=x.dtype) if batch.weight is None else batch.weight
         if self.alpha == 0:
-            log_p = self.classifier.log_proba(self.classifier.features(x))
-            return label_mean(F.nll_loss(log_p, label, reduction="none"), weight)
+            log_p = self.classifier.log_proba(self.classifier.features(x[part]))
+            return label_mean(F.nll_loss(log_p, label[part], reduction="none"), weight[part])
         partner = torch.from_numpy(mixup.pair_across(len(label), rng)).to(label.device)
         lam = mixup.coefficients(len(label), self.alpha, rng).to(label.device)
-        log_p = self.classifier.log_proba(self.classifier.features(mixup.mix(x, partner, lam)))
-        own = F.nll_loss(log_p, label, reduction="none")
-        other = F.nll_loss(log_p, label[partner], reduction="none")
-        if weight is not None:
-            own, other = weight * own, weight[partner] * other
-        return (lam * own + (1 - lam) * other).mean()
+        log_p = self.classifier.log_proba(self.classifier.features(mixup.mix(x, partner, lam)[part]))
+        own = weight[part] * F.nll_loss(log_p, label[part], reduction="none")
+        other = weight[partner][part] * F.nll_loss(log_p, label[partner][part], reduction="none")
+        return (lam[part] * own + (1 - lam[part]) * other).mean()

@@ -18,7 +18,7 @@ from annotmix.estimators import classifier_class
 Entry = TypeVar("Entry")
 #: Parameters of estimators that the runner sets itself.
 _NOT_OF_A_STUDY = (
-    *("self", "encoder", "select", "classes", "missing_label", "random_state", "device"),
+    *("self", "encoder", "select", "classes", "missing_label", "random_state", "device", "devices"),
     *("checkpoint", "checkpoint_every", "progress"),
 )
 

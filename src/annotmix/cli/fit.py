@@ -27,6 +27,9 @@ def fit(
     ] = DEFAULT_APPROACH,
     epochs: Annotated[int, typer.Option(min=1, help="Times that all labels are seen.")] = EPOCHS,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="The same seed gives the same run.")] = 0,
+    devices: Annotated[
+        int, typer.Option(min=1, help="Processes that train together, one thread or GPU each.")
+    ] = 1,
     valid: Annotated[
         Path | None, typer.Option(help="Clean labels of some items; the best epoch on them is kept.")
     ] = None,
@@ -64,7 +67,7 @@ def fit(
         images=images, format=form, task=task, worker=worker, label=label, weight=weight,
         item_column=item_column, missing=tuple(missing or ()), include=tuple(include or ()),
         exclude=tuple(exclude or ()), encoder=encoder, approach=approach, epochs=epochs, valid=valid,
-        seed=seed, resume=resume, overwrite=overwrite,
+        seed=seed, devices=devices, resume=resume, overwrite=overwrite,
     )  # fmt: skip
     with one_line(*MISTAKES), interruptible(lambda: _go_on(request)):
         from annotmix.run.fitting import fit as run_fit

@@ -22,6 +22,7 @@ from annotmix.findings import Findings, doubts
 from annotmix.multi_annotator import MultiAnnotatorClassifier
 from annotmix.persistence import ModelFileError
 from annotmix.preparation import Preparation, fit_preparation
+from annotmix.processes import by_torchrun
 from annotmix.reading import (
     Columns,
     Instances,
@@ -65,6 +66,8 @@ def fit(request: Request, say: Say, progress: bool = True) -> Findings:
     progress : bool, default=True
         Show progress bars.
     """
+    if by_torchrun():
+        raise ValueError("annotmix fit starts its processes itself: use --devices in place of torchrun.")
     folder = RunFolder(request.out)
     folder.claim(request.resume, request.overwrite)
     try:
@@ -176,6 +179,7 @@ def _train(
         max_epochs=request.epochs,
         random_state=request.seed,
         select="best" if known else "last",
+        devices=request.devices,
         checkpoint=folder.checkpoint,
         checkpoint_every=1,
         progress=progress,
@@ -195,6 +199,8 @@ def _train(
                 "options were others, or "
                 f"it is damaged. Start again with --overwrite. ({error})"
             ) from None
+        except ChildProcessError as error:
+            raise ChildProcessError(f"{error} Go on with: {request.command('--resume')}") from None
     return model  # type: ignore[no-any-return]
 
 
@@ -287,7 +293,7 @@ def _write(
 ) -> None:
     from annotmix.report.run import write_report
 
-    model.set_params(checkpoint=None)
+    model.set_params(checkpoint=None, devices=None)
     with folder.replace() as stage:
         model.save(stage / "model")
         about = {"kind": instances.kind, "id_column": instances.id_column, "encoder": prepared.encoder}

@@ -35,6 +35,7 @@ class Request:
     epochs: int = EPOCHS
     valid: Path | None = None
     seed: int = 0
+    devices: int = 1
     resume: bool = False
     overwrite: bool = False
 
