@@ -16,8 +16,9 @@ import statistics
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import letter_like
+import numpy as np
 import torch
-from speed import crowd, letter
 
 import annotmix
 
@@ -25,6 +26,25 @@ SIZES = {
     "paper": {"hidden": (256, 128), "batch_size": 64},
     "large": {"hidden": (1024, 512), "batch_size": 512},
 }
+
+
+def ratios(folder: str | None = None, devices: int = 2, rounds: int = 2) -> dict[str, float]:
+    """Seconds of an epoch in several processes, as a multiple of one, by the size of the networks."""
+    torch.set_num_threads(1)
+    data = letter_like.load(folder)
+    names = np.arange(letter_like.N), np.arange(letter_like.M), np.arange(letter_like.C)
+    labels = annotmix.Annotations(data.item, data.annotator, data.label, *names)
+    found = {}
+    for name, size in SIZES.items():
+        seconds: dict[int, list[float]] = {1: [], devices: []}
+        for _ in range(rounds):
+            for n, times in seconds.items():
+                clf = annotmix.make_classifier(
+                    "annot-mix", **size, devices=n, max_epochs=2, random_state=0, progress=False
+                )
+                times += clf.fit(data.X, labels).history_["seconds"].tolist()[1:]
+        found[name] = statistics.median(seconds[devices]) / statistics.median(seconds[1])
+    return found
 
 
 def main() -> None:
@@ -35,19 +55,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--data", help="folder with the datasets; default: ANNOTMIX_DATA")
     args = parser.parse_args()
-    torch.set_num_threads(1)
-    X, y = letter(args.data)
-    labels = crowd(y)
-    for name, size in SIZES.items():
-        seconds: dict[int, list[float]] = {1: [], args.devices: []}
-        for _ in range(args.rounds):
-            for devices, found in seconds.items():
-                clf = annotmix.make_classifier(
-                    "annot-mix", **size, devices=devices, max_epochs=2, random_state=0, progress=False
-                )
-                found += clf.fit(X, labels).history_["seconds"].tolist()[1:]
-        one, several = (statistics.median(found) for found in seconds.values())
-        print(f"{name}: 1 process {one:.2f} s, {args.devices} processes {several:.2f} s: {several / one:.2f}")
+    for name, ratio in ratios(args.data, args.devices, args.rounds).items():
+        print(f"{name}: an epoch in {args.devices} processes takes {ratio:.2f} times as long as in one")
 
 
 if __name__ == "__main__":

@@ -1,119 +1,139 @@
-"""Seconds per epoch of annot-mix on letter, as a multiple of its matrix multiplications alone.
+"""How fast annot-mix trains, what memory it takes, and how both grow: the figures of docs/performance.md.
 
-    python benchmarks/speed.py [--data FOLDER]
+    python benchmarks/speed.py [--data FOLDER] [--only letter classes …]
 
-letter: 15 500 items, 16 features, 26 classes, 20 annotators, two to four labels an item, batches of 64 items.
-Features and classes are the UCI file's where FOLDER has it, otherwise random of the same size; the labels
-are drawn, since what they say does not change the time. Epochs and matrix multiplications are timed in turn
-in one process with one thread, and the ratio of the medians is printed.
+`make bench-speed` runs all of it, in under ten minutes on quiet cores. Every case runs in a process of its
+own; what is compared is measured in turn in one run. Nothing is asserted.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
-import statistics
+import platform
+import subprocess
+import sys
 import time
+from datetime import date
 from pathlib import Path
+from typing import Any
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-import numpy as np
-import pandas as pd
-import torch
-
-import annotmix
-from annotmix.annotations import Annotations
-
-torch.set_num_threads(1)
-N, D, C, M, BATCH, HIDDEN, DIM = 15_500, 16, 26, 20, 64, (256, 128), 128
-
-
-def letter(folder: str | None) -> tuple[np.ndarray, np.ndarray]:
-    path = Path(folder or os.environ.get("ANNOTMIX_DATA", "")) / "letter" / "letter-recognition.data"
-    if path.is_file():
-        table = pd.read_csv(path, header=None)[:N]
-        X = table.iloc[:, 1:].to_numpy(dtype=np.float32)
-        return (X - X.mean(0)) / X.std(0), pd.factorize(table[0], sort=True)[0]
-    print("letter-recognition.data not found: random features of the same size")
-    rng = np.random.default_rng(0)
-    return rng.standard_normal((N, D), dtype=np.float32), rng.integers(0, C, N)
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parent / "docs" / "performance.md"
+BEGIN, END = "<!-- figures: benchmarks/speed.py -->", "<!-- end of figures -->"
+#: Case, and the calls of `speed_cases` that it is made of.
+CASES: dict[str, list[tuple[str, Any]]] = {
+    "letter": [("letter", "DATA")],
+    "annotators": [("annotators", "DATA"), ("annotator_memory", 20), ("annotator_memory", 100_000)],
+    "classes": [("classes", 0), ("classes", 8)],
+    "labels": [("labels", 50_000), ("labels", 1_000_000)],
+    "study": [("study", "DATA")],
+    "processes": [("processes", "DATA")],
+}
 
 
-def crowd(y: np.ndarray) -> Annotations:
-    """Two to four labels an item, 42 % of them false, unequal loads."""
-    rng = np.random.default_rng(0)
-    load = rng.beta(1, 3, M)
-    keys = rng.exponential(size=(N, M)) / load
-    chosen = np.argsort(keys, axis=1) < rng.integers(2, 5, N)[:, None]
-    item, slot = np.nonzero(chosen)
-    annotator = np.argsort(keys, axis=1)[item, slot]
-    label = np.where(rng.random(len(item)) < 0.58, y[item], rng.integers(0, C, len(item)))
-    return Annotations(item, annotator, label, np.arange(N), np.arange(M), np.arange(C))
+def call(function: str, argument: Any, folder: str | None) -> dict[str, Any]:
+    """A function of `speed_cases` in a fresh process."""
+    given = json.dumps(folder if argument == "DATA" else argument)
+    command = [sys.executable, str(HERE / "speed_cases.py"), function, given]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
-class MatrixProducts:
-    """The products of one epoch, forward and backward, into buffers that exist already."""
-
-    def __init__(self, n_labels: int):
-        self.steps = -(-N // BATCH)
-        rows = round(n_labels / self.steps)
-        # (in, out, whether a gradient goes back to the input)
-        layers = [
-            (D, HIDDEN[0], False),
-            (HIDDEN[0], HIDDEN[1], True),
-            (HIDDEN[1], C, True),
-            (HIDDEN[1], DIM, False),
-            (2 * DIM, DIM, True),
-            (DIM, C * C, True),
+def rows(case: str, found: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """What the page says of a case: what was measured, and the figure."""
+    if case == "letter":
+        (f,) = found
+        told = [
+            (
+                f"letter ({f['labels']} labels): an epoch, and its matrix products alone",
+                f"{f['seconds']:.2f} s, {f['products']:.2f} s: **{f['ratio']:.2f} times**",
+            )
         ]
-        self.products = []
-        for n_in, n_out, back in layers:
-            x, w, g = torch.randn(rows, n_in), torch.randn(n_out, n_in), torch.randn(rows, n_out)
-            self.products.append((x, w.T, torch.empty(rows, n_out)))
-            self.products.append((g.T, x, torch.empty(n_out, n_in)))
-            if back:
-                self.products.append((g, w, torch.empty(rows, n_in)))
+        if "skactiveml" in f:
+            theirs = f"{f['skactiveml']:.2f} s: ours is **{f['times faster']:.2f} times** as fast"
+            told.append(("the same networks, scikit-activeml 1.0.1", theirs))
+        return told
+    if case == "annotators":
+        f, small, large = found
+        ratios = ", ".join(f"{int(M):,}: {r:.2f}" for M, r in f["ratio"].items() if int(M) > 20)
+        memory = (
+            f"{small['memory']:.2f} GB, {large['memory']:.2f} GB (the table with its moments: "
+            f"{large['table']:.2f} GB)"
+        )
+        return [
+            ("the same labels by more annotators, an epoch as a multiple of 20 annotators", ratios),
+            ("highest memory with 20 and with 100,000 annotators", memory),
+        ]
+    if case == "classes":
+        return [
+            (
+                f"1000 classes, {kind}: a step of 64 labels; p_perf of 1000 items × 20 annotators",
+                f"**{f['seconds a step']:.3f} s**, {f['memory']:.2f} GB; {f['perf seconds']:.0f} s, "
+                f"{f['perf memory']:.2f} GB",
+            )
+            for kind, f in zip(("dense", "rank 8"), found, strict=True)
+        ]
+    if case == "labels":
+        many = found[1]
+        a, b = (f["microseconds a label"] for f in found)
+        memory = f"{many['memory']:.2f} GB, of which {many['of its own']:.2f} GB are its own"
+        return [
+            (
+                "a label at 50,000 and at 1,000,000 labels, memory-mapped features",
+                f"{a:.1f} µs, {b:.1f} µs: **{b / a:.2f} times**",
+            ),
+            (f"highest memory with 1,000,000 labels (features: {many['features']:.2f} GB on disk)", memory),
+        ]
+    (f,) = found
+    if case == "study":
+        return [
+            (
+                f"ten seeds on {f['set']}: two workers as a multiple of one",
+                f"{f['two workers']:.2f} times as fast",
+            ),
+            ("Dask, store, reading and scoring, as a share of the training", f"{100 * f['overhead']:.1f} %"),
+        ]
+    told = ", ".join(f"{name} {ratio:.2f}" for name, ratio in f.items())
+    return [("an epoch in two processes as a multiple of one, by the clock", told)]
 
-    def epoch(self) -> float:
-        started = time.process_time()
-        for _ in range(self.steps):
-            for a, b, out in self.products:
-                torch.mm(a, b, out=out)
-        return time.process_time() - started
+
+def machine() -> str:
+    """The processor and what computes on it."""
+    import torch
+
+    info = Path("/proc/cpuinfo")
+    names = [line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if "model name" in line]
+    return (
+        f"{names[0] if names else platform.processor()}, {os.cpu_count()} cores, PyTorch {torch.__version__}"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", help="folder with the datasets; default: ANNOTMIX_DATA")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--profile", action="store_true", help="print where the time goes")
+    parser.add_argument("--data", default=os.environ.get("ANNOTMIX_DATA"), help="default: ANNOTMIX_DATA")
+    parser.add_argument(
+        "--only", nargs="+", choices=list(CASES), help="print these, and leave the page alone"
+    )
     args = parser.parse_args()
-    X, y = letter(args.data)
-    labels = crowd(y)
-    products = MatrixProducts(len(labels))
-
-    def fit(epochs: int) -> annotmix.MultiAnnotatorClassifier:
-        clf = annotmix.make_classifier("annot-mix", max_epochs=epochs, random_state=0, progress=False)
-        return clf.fit(X, labels)
-
-    if args.profile:
-        from torch.profiler import profile
-
-        fit(1)
-        with profile() as prof:
-            fit(1)
-        print(prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=40))
+    told: list[tuple[str, str]] = []
+    for case in args.only or CASES:
+        started = time.perf_counter()
+        told += (new := rows(case, [call(function, given, args.data) for function, given in CASES[case]]))
+        for what, figure in new:
+            print(f"{what}: {figure}", flush=True)
+        print(f"  [{case}: {time.perf_counter() - started:.0f} s]", file=sys.stderr)
+    if args.only:
         return
-    ours, alone = [], []
-    for _ in range(args.rounds):
-        ours += fit(2).history_["seconds"].tolist()[1:]
-        alone.append(products.epoch())
-    a, b = statistics.median(ours), statistics.median(alone)
-    print(f"labels {len(labels)}, steps {products.steps}, one thread, {args.rounds} rounds")
-    print(f"annot-mix {a:.3f} s an epoch, its matrix multiplications {b:.3f} s: ratio {a / b:.2f}")
+    table = "\n".join(["| measured | |", "|---|---|", *[f"| {what} | {figure} |" for what, figure in told]])
+    said = f"{date.today():%d %B %Y}; {machine()}; one thread.".lstrip("0")
+    before, rest = PAGE.read_text().split(BEGIN)
+    PAGE.write_text(f"{before}{BEGIN}\n{said}\n\n{table}\n{END}{rest.split(END)[1]}")
+    print(f"written to {PAGE.relative_to(HERE.parent)}")
 
 
 if __name__ == "__main__":

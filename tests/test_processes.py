@@ -28,7 +28,7 @@ from annotmix.cli import app
 from annotmix.engine import Labels
 from annotmix.inference import Features
 from annotmix.networks import MLP, Classifier
-from annotmix.processes import Team, _Normalise
+from annotmix.team import Team, _Normalise
 
 CPU = torch.device("cpu")
 

@@ -28,8 +28,8 @@ from annotmix.augmentation import Augmentation
 from annotmix.inference import EvaluationSet, Features, scores
 from annotmix.optimizer import RAdam
 from annotmix.persistence import ModelFileError, load_tensors, save_tensors
-from annotmix.processes import Team
 from annotmix.progress import Progress
+from annotmix.team import Team
 
 State = dict[str, Tensor]
 #: The monitored set that selects the best epoch: by clf-acc, or by label-ll where true classes are unknown.
