@@ -41,7 +41,7 @@ wheel-check: setup
 	build/wheel-check/venv/bin/python -m pip install --quiet --constraint constraints.txt build/wheel-check/*.whl
 	cd build/wheel-check && venv/bin/annotmix demo --out demo
 
-# Seconds per epoch as a multiple of the matrix multiplications alone.
+# Speed and memory, and how they grow; writes the figures of docs/performance.md.
 bench-speed: setup
 	$(BIN)/python benchmarks/speed.py
 

@@ -33,6 +33,7 @@ APPROACHES = {
     "annot-mix α=0.4": ("annot-mix", {"alpha": 0.4}),
     "ds-mixup": ("ds-mixup", {}),
     "annot-mix-plus": ("annot-mix-plus", {}),
+    "annot-mix-plus α=0": ("annot-mix-plus", {"alpha": 0.0}),
 }
 NAMES = {"labelme": "labelme-vgg16"}
 

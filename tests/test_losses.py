@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional as F
 
-from annotmix.losses import adapt, annotator_log_proba, label_log_likelihood, marginal_nll, volume_penalty
+from annotmix.losses import adapt, annotator_log_proba, label_log_likelihood, mixed_nll, volume_penalty
 
 quick = settings(deadline=None, max_examples=40, derandomize=True)
 
@@ -23,6 +23,16 @@ def make(n: int, n_classes: int, seed: int, dtype: torch.dtype = torch.float64, 
     logits = scale * torch.randn(n, n_classes, n_classes, generator=g, dtype=dtype)
     label, partner = torch.randint(n_classes, (2, n), generator=g)
     return log_p, logits, label, partner, torch.rand(n, generator=g, dtype=dtype)
+
+
+def marginal_nll(log_p, logits, label, partner=None, lam=None, weight=None, partner_weight=None):
+    """The loss of annot-mix, of whole matrices."""
+    if partner is None:
+        weights = None if weight is None else weight.unsqueeze(1)
+        return mixed_nll(label_log_likelihood(log_p, logits, label.unsqueeze(1)), weight=weights)
+    weights = None if weight is None else torch.stack([weight, partner_weight], dim=1)
+    labels = torch.stack([label, partner], dim=1)
+    return mixed_nll(label_log_likelihood(log_p, logits, labels), lam, weights)
 
 
 def nll_slowly(
@@ -166,13 +176,6 @@ def test_the_inputs_are_left_as_they_are():
     log_p, logits = (part.requires_grad_() for part in inputs[:2])
     marginal_nll(log_p, logits, *inputs[2:]).backward()
     assert all(torch.equal(a, b) for a, b in zip(inputs, copies, strict=True))
-
-
-def test_a_partner_and_its_share_belong_together():
-    log_p, logits, label, partner, lam = make(3, 4, seed=9)
-    for arguments in ({"partner_label": partner}, {"lam": lam}):
-        with pytest.raises(ValueError, match="partner_label and lam belong together"):
-            marginal_nll(log_p, logits, label, **arguments)
 
 
 @quick

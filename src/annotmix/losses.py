@@ -25,48 +25,6 @@ def annotator_log_proba(log_p: Tensor, log_confusion: Tensor) -> Tensor:
     return torch.logsumexp(log_p.unsqueeze(-1) + log_confusion, dim=-2)
 
 
-def marginal_nll(
-    log_p: Tensor,
-    logits: Tensor,
-    label: Tensor,
-    partner_label: Tensor | None = None,
-    lam: Tensor | None = None,
-    weight: Tensor | None = None,
-    partner_weight: Tensor | None = None,
-) -> Tensor:
-    """Mean negative log-likelihood of (mixed) labels with the true class summed out.
-
-    −(1/n) Σ_i [λ_i v_i log Σ_c p_ic Π_ic,k_i + (1 − λ_i) w_i log Σ_c p_ic Π_ic,l_i],
-    Π = row-softmax(logits).
-
-    Parameters
-    ----------
-    log_p : tensor, shape (n, C)
-        Class log-probabilities.
-    logits : tensor, shape (n, C, C)
-        Unnormalised confusion matrices, [true class, given label].
-    label, partner_label : tensor of int, shape (n,)
-        The labels k and l; without a partner the label stands alone.
-    lam : tensor, shape (n,)
-        The share λ of `label`.
-    weight, partner_weight : tensor, shape (n,), optional
-        The weights v and w of the labels; one each without them.
-
-    Returns
-    -------
-    tensor, shape ()
-    """
-    if (partner_label is None) != (lam is None):
-        raise ValueError("partner_label and lam belong together: pass both or none of them.")
-    if partner_label is None or lam is None:
-        return -label_mean(label_log_likelihood(log_p, logits, label.unsqueeze(1)).squeeze(1), weight)
-    both = label_log_likelihood(log_p, logits, torch.stack([label, partner_label], dim=1))
-    weights = None
-    if weight is not None and partner_weight is not None:
-        weights = torch.stack([weight, partner_weight], dim=1)
-    return mixed_nll(both, lam, weights)
-
-
 def mixed_nll(log_likelihood: Tensor, lam: Tensor | None = None, weight: Tensor | None = None) -> Tensor:
     """Mean negative log-likelihood of labels, or of mixes of two with the shares λ and 1 − λ.
 

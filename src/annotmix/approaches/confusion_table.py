@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from annotmix.approaches.base import Approach, Batch
-from annotmix.losses import marginal_nll
+from annotmix.losses import label_log_likelihood, label_mean
 from annotmix.networks import Classifier
 
 
@@ -36,8 +36,8 @@ class ConfusionTable(Approach):
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
         """Mean negative log-likelihood plus the regulariser."""
         log_p = self.classifier.log_proba(self.classifier.features(batch.x))
-        nll = marginal_nll(log_p[batch.item], self.A[batch.annotator], batch.label, weight=batch.weight)
-        return nll + self.regulariser(log_p)
+        said = label_log_likelihood(log_p[batch.item], self.A[batch.annotator], batch.label.unsqueeze(1))
+        return self.regulariser(log_p) - label_mean(said.squeeze(1), batch.weight)
 
     def log_confusion(self, h: Tensor, annotator: Tensor) -> Tensor:
         """log Π_m, shape (n, C, C)."""
