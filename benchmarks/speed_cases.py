@@ -123,7 +123,7 @@ def annotators(folder: str | None) -> Figures:
     data = letter_like.load(folder)
     counts = (20, 1000, 10_000, 100_000)
     seconds: dict[int, list[float]] = {M: [] for M in counts}
-    for _ in range(3):
+    for _ in range(2):
         for M in counts:
             # neighbouring labels of an item go to neighbouring annotators, so that nobody has two
             who = data.annotator if M == letter_like.M else (data.item * 7919 + np.arange(len(data.item))) % M

@@ -215,9 +215,9 @@ def test_names_of_a_tampered_file(saved):
         b"{}",
         b"\xff\xfe\x00",
         b"[" * 100_000,
-        b'{"format": 1, "weights": "w", "sha256": "0"}',
-        b'{"format": 1, "weights": 3, "sha256": "0", "model": {}}',
-        b'{"format": 1, "weights": "w", "sha256": "0", "model": []}',
+        b'{"format": 2, "weights": "w", "sha256": "0"}',
+        b'{"format": 2, "weights": 3, "sha256": "0", "model": {}}',
+        b'{"format": 2, "weights": "w", "sha256": "0", "model": []}',
         b'{"format": ' + b"9" * 5000 + b"}",
     ],
 )
@@ -242,10 +242,10 @@ def test_a_folder_that_is_no_model(tmp_path, make):
         load_model(tmp_path / "other")
 
 
-@pytest.mark.parametrize("version", [0, 2, "1", None, [1]])
+@pytest.mark.parametrize("version", [0, 1, "2", None, [2]])
 def test_another_format(model, version):
     rewrite(model, format=version)
-    with pytest.raises(ModelFileError, match=r"has format .* annotmix reads 1"):
+    with pytest.raises(ModelFileError, match=r"has format .* annotmix reads 2"):
         load_model(model)
 
 

@@ -147,6 +147,8 @@ def _train(
     run = _resume(model, optimizer, settings, fingerprint)
     labels = Labels(annotations, X.device)
     team = Team(fabric, model)
+    # Fabric's wrappers take a tenth of a small step; one process in single precision needs none of them
+    alone = team.size == 1 and settings.precision == "32-true"
     team.line_up(run.epoch)
     progress = Progress(model.name, settings.max_epochs, run.epoch, settings.progress and team.rank == 0)
 
@@ -161,11 +163,16 @@ def _train(
             with randomness(settings.seed, EPOCH, epoch) as rng:
                 for batch in labels.batches(X, settings.batch_size, rng, settings.augment):
                     optimizer.catch_up(batch.annotator)
-                    loss = team.weigh(wrapped(team.part(batch), rng))
-                    fabric.backward(loss)
-                    team.sum_gradients(optimizer)
-                    wrapped_optimizer.step()
-                    wrapped_optimizer.zero_grad()
+                    if alone:
+                        loss = model.loss(batch, rng)
+                        loss.backward()  # type: ignore[no-untyped-call]
+                        optimizer.step()
+                    else:
+                        loss = team.weigh(wrapped(team.part(batch), rng))
+                        fabric.backward(loss)
+                        team.sum_gradients(optimizer)
+                        wrapped_optimizer.step()
+                    optimizer.zero_grad()
                     model.after_step()
                     total += loss.detach() * len(batch.label)
             if monitor or _due(epoch + 1, settings):

@@ -21,7 +21,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, contiguous_format
 
-FORMAT = 1
+FORMAT = 2
 _WEIGHTS = "weights-*.safetensors"
 _TYPES = {"int": int, "float": float, "bool": bool, "str": str}
 
