@@ -142,6 +142,53 @@ class _LogLikelihood(torch.autograd.Function):
         return w, grad_u, grad_weight, grad_bias, None
 
 
+def likelihood_and_gradients(
+    z: Tensor, u: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, share: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The loss −(1/n) Σ_j share_j log Σ_c p_c Π_c,kj with p = softmax(z), and its gradients, at once.
+
+    The exponentials are taken as they are where single precision holds them, which saves half of the calls;
+    else it is `_LogLikelihood` and autograd.
+
+    Parameters
+    ----------
+    z : tensor, shape (n, C)
+    u : tensor, shape (n, d)
+    weight, bias : tensor
+        Of `ConfusionHead`.
+    labels : tensor of int, shape (J, n)
+    share : tensor, shape (J, n)
+
+    Returns
+    -------
+    loss : tensor, shape ()
+    grad_z, grad_u, grad_weight, grad_bias : tensor
+    """
+    n, C = z.shape
+    if n * C * C <= BLOCK:
+        e = torch.addmm(bias, u, weight.t()).exp_()
+        total = e.view(n, C, C).sum(dim=1)
+        p = torch.softmax(z, dim=1)
+        row = (labels + torch.arange(0, n * C, C)).flatten()
+        by_label = e.view(n * C, C)
+        joint = by_label.index_select(0, row).view(-1, n, C).mul_(p / total)
+        likelihood = joint.sum(dim=2)
+        low, high = torch.aminmax(total)
+        if min(float(low), float(likelihood.min())) > SAFE[0] and float(high) < SAFE[1]:
+            loss = torch.dot(share.flatten(), likelihood.log().flatten()) / -n
+            joint.mul_((share / likelihood).mul_(-1 / n).unsqueeze(2))
+            w = joint.sum(dim=0)  # the gradient for log p; over the classes, it sums to −(1/n) Σ_j share_j
+            e.view(n, C, C).mul_((w / total).neg_().unsqueeze(1))
+            by_label.index_add_(0, row, joint.view(-1, C))
+            grad_z = w.addcmul_(p, share.sum(dim=0).unsqueeze(1), value=1 / n)
+            return loss, grad_z, torch.mm(e, weight), torch.mm(e.t(), u), e.sum(dim=0)
+    with torch.enable_grad():
+        given = [x.detach().requires_grad_() for x in (z, u, weight, bias)]
+        log_p = F.log_softmax(given[0], dim=1)
+        found = torch.sum(_LogLikelihood.apply(log_p, *given[1:], labels.T) * share.T) / -n  # type: ignore[no-untyped-call]
+        return found.detach(), *torch.autograd.grad(found, given)
+
+
 def _blocks(u: Tensor, weight: Tensor, bias: Tensor) -> Iterator[tuple[slice, Tensor]]:
     """Blocks of labels k and their logits, shape (n, labels of the block, C), for all classes."""
     C = math.isqrt(len(bias))

@@ -158,15 +158,14 @@ def _train(
             lr = 0.5 * settings.lr * (1 + math.cos(math.pi * epoch / settings.max_epochs))
             for group in optimizer.param_groups:
                 group["lr"] = lr
-            total = torch.zeros((), device=X.device)
+            losses, counts = [], []
             model.train()
             with randomness(settings.seed, EPOCH, epoch) as rng:
                 for batch in labels.batches(X, settings.batch_size, rng, settings.augment):
                     optimizer.catch_up(batch.annotator)
                     if alone:
-                        loss = model.loss(batch, rng)
-                        loss.backward()  # type: ignore[no-untyped-call]
-                        optimizer.step()
+                        loss = model.gradients(batch, rng)
+                        optimizer.update()
                     else:
                         loss = team.weigh(wrapped(team.part(batch), rng))
                         fabric.backward(loss)
@@ -174,10 +173,12 @@ def _train(
                         wrapped_optimizer.step()
                     optimizer.zero_grad()
                     model.after_step()
-                    total += loss.detach() * len(batch.label)
+                    losses.append(loss.detach())
+                    counts.append(len(batch.label))
             if monitor or _due(epoch + 1, settings):
                 optimizer.catch_up()
             model.after_epoch(X, (epoch + 1) / settings.max_epochs)
+            total = torch.dot(torch.stack(losses), torch.tensor(counts, device=X.device).to(losses[0]))
             row = {"epoch": epoch + 1, "loss": float(team.sum(total)) / len(annotations), "lr": lr}
             _require_finite(row["loss"], epoch + 1)
             row["seconds"] = time.perf_counter() - started

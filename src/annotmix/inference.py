@@ -68,7 +68,8 @@ class Features:
             mapped = np.array(self._mapped[rows])
             x = torch.from_numpy(mapped if self._bytes else _float32(mapped)).to(self.device)
         else:
-            x = self._tensor[torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows]
+            x = self._tensor
+            x = x[rows] if isinstance(rows, slice) else x.index_select(0, torch.from_numpy(rows).to(x.device))
         return x.float().div_(255) if self._bytes else x
 
     def draw(self, rows: NDArray[np.int64], rng: np.random.Generator) -> Tensor:

@@ -39,11 +39,12 @@ def mixed_nll(log_likelihood: Tensor, lam: Tensor | None = None, weight: Tensor 
     -------
     tensor, shape ()
     """
-    if weight is not None:
-        log_likelihood = weight.to(log_likelihood.dtype) * log_likelihood
     if lam is None:
-        return -log_likelihood.mean()
-    return -torch.lerp(log_likelihood[:, 1], log_likelihood[:, 0], lam.to(log_likelihood.dtype)).mean()
+        return -label_mean(log_likelihood, weight)
+    share = torch.stack([lam, 1 - lam], dim=1).to(log_likelihood.dtype)
+    if weight is not None:
+        share = weight.to(share.dtype) * share
+    return torch.dot(log_likelihood.flatten(), share.flatten()) / -len(lam)
 
 
 def label_mean(values: Tensor, weight: Tensor | None) -> Tensor:

@@ -36,7 +36,11 @@ def pair_within(group: NDArray[np.int64], rng: np.random.Generator) -> NDArray[n
 
 def coefficients(n: int, alpha: float, rng: np.random.Generator, *, per_batch: bool = False) -> Tensor:
     """λ ~ Beta(α, α), one per entry or one for all; shape (n,)."""
-    drawn = rng.beta(alpha, alpha, size=1 if per_batch else n).astype(np.float32)
+    size = 1 if per_batch else n
+    if alpha == 1:
+        drawn = rng.random(size, dtype=np.float32)  # the same distribution, drawn faster
+    else:
+        drawn = rng.beta(alpha, alpha, size=size).astype(np.float32)
     return torch.from_numpy(drawn).expand(n)
 
 
@@ -54,7 +58,7 @@ def mix(values: Tensor, partner: Tensor, lam: Tensor) -> Tensor:
     tensor, shape (n, ...)
     """
     weight = lam.view(-1, *[1] * (values.dim() - 1))
-    return torch.lerp(values[partner], values, weight.to(values.dtype))
+    return torch.lerp(values.index_select(0, partner), values, weight.to(values.dtype))
 
 
 def paste(

@@ -5,57 +5,18 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from annotmix.confusion import make_head
+from annotmix.layers import BatchNorm, Dropout, Layers
 
 #: Rows of a table from which on its gradient is sparse; below, going over all of them is quicker.
 SPARSE_FROM = 2000
 
 
-class BatchNorm(nn.BatchNorm1d):
-    """Batch normalisation that also takes a batch of one row.
-
-    One row has no spread, so it is normalised by the running statistics, which stay as they are.
-    """
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Normalise `input`, shape (n, d)."""
-        if self.training and len(input) == 1:
-            return F.batch_norm(
-                input, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps
-            )
-        return super().forward(input)
-
-
-class Dropout(nn.Dropout):
-    """Dropout that draws 16 bits an entry instead of a float, and one bit for p = 1/2: faster on a CPU.
-
-    The chance is p to the nearest 1/65536. On other devices it is PyTorch's own.
-    """
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Zero entries with chance p and scale the rest; shape as `input`."""
-        cut = round(self.p * 65536)
-        if not self.training or input.device.type != "cpu" or not 0 < cut < 65536:
-            return super().forward(input)
-        n, a_word = input.numel(), 64 if cut == 32768 else 4
-        bits = torch.empty(-(-n // a_word), dtype=torch.int64).random_(-(2**63), None)
-        if cut == 32768:
-            keep = torch.from_numpy(np.unpackbits(bits.numpy().view(np.uint8), count=n))
-        else:
-            keep = bits.view(torch.int16)[:n] >= cut - 32768
-        return input * keep.view(input.shape).to(input.dtype).mul_(65536 / (65536 - cut))
-
-
-class AllRows(nn.Identity):
-    """All rows of a batch, for what goes over them: its input, or, of several processes, those of all."""
-
-
-class MLP(nn.Sequential):
+class MLP(Layers):
     """Linear → BatchNorm → ReLU → Dropout, once for every entry of `hidden`.
 
     Maps (n, n_features) to (n, hidden[-1]).
@@ -297,7 +258,7 @@ class AnnotatorNetwork(nn.Module):
         super().__init__()
         self.embed_instance = nn.Linear(n_hidden, n_dim)
         self.embed_annotator: nn.Module = AnnotatorEmbedding(n_annotators, n_dim)
-        self.trunk = nn.Sequential(
+        self.trunk = Layers(
             Dropout(dropout), nn.Linear(2 * n_dim, n_dim), BatchNorm(n_dim), nn.ReLU(inplace=True)
         )
         self.head = make_head(n_dim, n_classes, eta, rank)

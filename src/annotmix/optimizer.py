@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import torch
@@ -55,6 +56,9 @@ class RAdam(torch.optim.Optimizer):
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
         self._moves = [_Moves(*group["betas"]) for group in self.param_groups]
         self._tables: list[tuple[nn.Parameter, dict[str, Any], _Moves]] = []
+        self._t = 0  # steps
+        # parameters and their moments, a triple of lists a group once it has any
+        self._lists: list[list[Tensors]] = [[] for _ in self.param_groups]
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget all gradients."""
@@ -62,43 +66,52 @@ class RAdam(torch.optim.Optimizer):
             for p in group["params"]:
                 p.grad = None
 
-    @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
         """One step for all groups."""
-        for group, moves in zip(self.param_groups, self._moves, strict=True):
-            params = group["params"]
-            if not self.state[params[0]]:
-                self._start(group, moves)
-            step = self.state[params[0]]["step"]  # one a group, under its first parameter
-            step += 1
-            t = int(step)
-            move, adaptive = _move(t, group)
-            dense = []
-            for p in params:
-                if p.grad is None:
-                    p.grad = torch.zeros_like(p)
-                if not p.grad.is_sparse:
-                    dense.append(p)
-                elif adaptive and not group["weight_decay"]:
-                    self._step_rows(p, p.grad.coalesce(), t, group, moves, move)
-                else:
-                    p.grad = p.grad.to_dense()
-                    dense.append(p)
-                    self.state[p]["done"].fill_(t)
-            if dense:
-                state = [self.state[p] for p in dense]
-                (_fused if adaptive else _plain)(
-                    dense,
-                    [p.grad for p in dense],
-                    [s["exp_avg"] for s in state],
-                    [s["exp_avg_sq"] for s in state],
-                    step,
-                    move,
-                    group,
-                )
-            moves.add(t, move)
+        self.update()
 
     @torch.no_grad()
+    def update(self) -> None:
+        """`step` without PyTorch's hooks around it, which take a tenth of a small one."""
+        self._t += 1
+        t = self._t
+        for group, moves, lists in zip(self.param_groups, self._moves, self._lists, strict=True):
+            if not lists:
+                self._start(group, moves, lists)
+            move, adaptive = _move(t, group)
+            p, m, v = lists
+            g = [parameter.grad for parameter in p]
+            if any(grad is None or grad.is_sparse for grad in g):
+                p, g, m, v = self._dense(group, moves, t, move, adaptive)
+            if p:
+                (_fused if adaptive else _plain)(p, g, m, v, move, group)
+            if any(owner is group for _, owner, _ in self._tables):
+                moves.add(t, move)
+
+    def _dense(
+        self, group: dict[str, Any], moves: _Moves, t: int, move: float, adaptive: bool
+    ) -> tuple[Tensors, Tensors, Tensors, Tensors]:
+        """Parameters, gradients and moments that take a dense step, after the step of all sparse ones."""
+        dense = []
+        for p in group["params"]:
+            if p.grad is None:
+                p.grad = torch.zeros_like(p)
+            if not p.grad.is_sparse:
+                dense.append(p)
+            elif adaptive and not group["weight_decay"]:
+                self._step_rows(p, p.grad.coalesce(), t, group, moves, move)
+            else:
+                p.grad = p.grad.to_dense()
+                dense.append(p)
+                self.state[p]["done"].fill_(t)
+        state = [self.state[p] for p in dense]
+        return (
+            dense,
+            [p.grad for p in dense],
+            [s["exp_avg"] for s in state],
+            [s["exp_avg_sq"] for s in state],
+        )
+
     def catch_up(self, rows: Tensor | None = None) -> None:
         """Do the steps that rows without gradients have missed: these rows of every table, or all.
 
@@ -108,30 +121,40 @@ class RAdam(torch.optim.Optimizer):
             Rows that are about to be read.
         """
         for p, group, moves in self._tables:
-            t = int(self.state[group["params"][0]]["step"])
             blocks = [rows] if rows is not None else torch.split(torch.arange(len(p), device=p.device), BLOCK)
             for block in blocks:
-                self._late(p, block, t, group, moves)
+                self._late(p, block, self._t, group, moves)
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that `load_state_dict` needs, after `catch_up`; the number of steps is with every parameter."""
+        for lists in self._lists:
+            for p in lists[0] if lists else []:
+                self.state[p]["step"] = torch.tensor(float(self._t))
+        return super().state_dict()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from the state of an optimiser that had caught up."""
         super().load_state_dict(state_dict)
-        self._tables = []
+        self._tables, self._lists = [], [[] for _ in self.param_groups]
         for group, moves in zip(self.param_groups, self._moves, strict=True):
             for p in group["params"]:
-                if "done" in self.state[p]:
-                    t = int(self.state[group["params"][0]]["step"])
-                    self.state[p]["done"] = torch.full((len(p),), t, device=p.device)
+                state = self.state[p]
+                self._t = int(state.get("step", self._t))
+                if "done" in state:
+                    state["done"] = torch.full((len(p),), self._t, device=p.device)
                     self._tables.append((p, group, moves))
 
-    def _start(self, group: dict[str, Any], moves: _Moves) -> None:
-        for p in group["params"]:
-            self.state[p]["exp_avg"], self.state[p]["exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
-            if p.grad is not None and p.grad.is_sparse:
-                self.state[p]["done"] = torch.zeros(len(p), dtype=torch.long, device=p.device)
-                self._tables.append((p, group, moves))
-        first = group["params"][0]
-        self.state[first]["step"] = torch.zeros((), device=first.device)
+    def _start(self, group: dict[str, Any], moves: _Moves, lists: list[Tensors]) -> None:
+        """Moments at zero, unless they were loaded."""
+        params, first = group["params"], group["params"][0]
+        if not self.state[first]:
+            for p in params:
+                state = self.state[p]
+                state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
+                if p.grad is not None and p.grad.is_sparse:
+                    state["done"] = torch.zeros(len(p), dtype=torch.long, device=p.device)
+                    self._tables.append((p, group, moves))
+        lists += [params, *([self.state[p][key] for p in params] for key in ("exp_avg", "exp_avg_sq"))]
 
     def _step_rows(
         self, p: nn.Parameter, grad: Tensor, t: int, group: dict[str, Any], moves: _Moves, move: float
@@ -149,6 +172,7 @@ class RAdam(torch.optim.Optimizer):
         state["exp_avg_sq"].index_copy_(0, rows, v)
         state["done"].index_fill_(0, rows, t)
 
+    @torch.no_grad()
     def _late(self, p: nn.Parameter, rows: Tensor, t: int, group: dict[str, Any], moves: _Moves) -> None:
         """Bring rows to where step t leaves them, without gradients since they were last moved."""
         state, (beta1, beta2) = self.state[p], group["betas"]
@@ -211,22 +235,21 @@ def _move(t: int, group: dict[str, Any]) -> tuple[float, bool]:
     return size * rectification * math.sqrt(1 - beta2**t), True
 
 
-def _fused(
-    p: Tensors, g: Tensors, m: Tensors, v: Tensors, step: Tensor, move: float, group: dict[str, Any]
-) -> None:
-    """Adam's kernel divides lr by 1 − β₁^t and √v by √(1 − β₂^t): both are taken out beforehand."""
+def _fused(p: Tensors, g: Tensors, m: Tensors, v: Tensors, move: float, group: dict[str, Any]) -> None:
+    """Adam's kernel, told that it is so late that its own corrections are one."""
     beta1, beta2 = group["betas"]
-    t = int(step)
-    root = math.sqrt(1 - beta2**t)
     torch._fused_adam_(
-        p, g, m, v, [], [step] * len(p), lr=move * (1 - beta1**t) / root, beta1=beta1, beta2=beta2,
-        weight_decay=group["weight_decay"], eps=group["eps"] / root, amsgrad=False, maximize=False,
+        p, g, m, v, [], [_late(p[0].device)] * len(p), lr=move, beta1=beta1, beta2=beta2,
+        weight_decay=group["weight_decay"], eps=group["eps"], amsgrad=False, maximize=False,
     )  # fmt: skip
 
 
-def _plain(
-    p: Tensors, g: Tensors, m: Tensors, v: Tensors, step: Tensor, move: float, group: dict[str, Any]
-) -> None:
+@cache
+def _late(device: torch.device) -> Tensor:
+    return torch.tensor(1e9, device=device)
+
+
+def _plain(p: Tensors, g: Tensors, m: Tensors, v: Tensors, move: float, group: dict[str, Any]) -> None:
     """The first five steps: the mean of the gradients alone."""
     beta1, beta2 = group["betas"]
     if group["weight_decay"]:

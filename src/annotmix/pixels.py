@@ -156,7 +156,7 @@ class AnnotMixPixels(AnnotMix):
         labels = self.masks[batch.label].flatten(1).unsqueeze(-1)  # (P, height · width, 1)
         weight = torch.ones(len(x), 1, device=x.device)
         if self.alpha > 0:
-            partner, lam = self._draw(batch.item, rng)
+            partner, lam = self.draw(batch.item, rng)
             x, e_a = mixup.mix(x, partner, lam), mixup.mix(e_a, partner, lam)
             labels = torch.cat([labels, labels[partner]], dim=-1)
             weight = torch.stack([lam, 1 - lam], dim=-1)

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from annotmix.networks import MLP, BatchNorm, Classifier
+from annotmix.layers import BatchNorm
+from annotmix.networks import MLP, Classifier
 
 
 class ClassifierStack(nn.Module):

@@ -28,7 +28,7 @@ from torch.nn import functional as F
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from annotmix.approaches.base import Approach, Batch
-from annotmix.networks import AllRows
+from annotmix.layers import AllRows, BatchNorm
 from annotmix.processes import PATIENCE, by_torchrun
 from annotmix.stack import ClassifierStack
 
@@ -166,7 +166,8 @@ class Team:
             mean = (share * means).sum(dim=0)
             var = (share * (vars + (means - mean).square())).sum(dim=0)
             if norm.track_running_stats and norm.running_mean is not None and norm.running_var is not None:
-                norm.num_batches_tracked.add_(1)  # type: ignore[union-attr]
+                if not isinstance(norm, BatchNorm):
+                    norm.num_batches_tracked.add_(1)  # type: ignore[union-attr]
                 momentum = norm.momentum
                 if momentum is None:
                     momentum = 1 / float(norm.num_batches_tracked)  # type: ignore[arg-type]

@@ -23,8 +23,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from annotmix import mixup
+from annotmix import by_hand, mixup
+from annotmix.annotations import Annotations
 from annotmix.approaches.base import About, Approach, Batch
+from annotmix.layers import through
 from annotmix.losses import mixed_nll
 from annotmix.networks import AnnotatorEmbedding, AnnotatorNetwork, Classifier, DescribedEmbedding, depths
 
@@ -87,6 +89,7 @@ class AnnotMix(Approach):
         self.alpha, self.pairing, self.coefficient, self.mix = alpha, pairing, coefficient, mix
         self.depths = depths(classifier.backbone) if mix == "manifold" else [0]
         self.annotator_identity = annotator_identity
+        self._step: by_hand.Step | None = None
         C = classifier.n_classes
         self.annotator_model = AnnotatorNetwork(
             classifier.n_hidden, n_annotators, C, eta, rank=_rank(confusion_rank, C)
@@ -120,7 +123,7 @@ class AnnotMix(Approach):
         labels, lam, own = batch.label.unsqueeze(1), None, batch.own_labels
         weight = None if batch.weight is None else batch.weight.unsqueeze(1)
         if self.alpha > 0:
-            partner, lam = self._draw(batch.item, rng)
+            partner, lam = self.draw(batch.item, rng)
             h, u, lam = self._mixed(x, e_a, partner, lam, own, rng)
             labels = torch.cat([labels, labels[partner]], dim=1)
             weight = None if weight is None else torch.cat([weight, weight[partner]], dim=1)
@@ -131,7 +134,21 @@ class AnnotMix(Approach):
         likelihood = self.annotator_model.head.log_likelihood(u, log_p, labels[own])
         return mixed_nll(likelihood, lam, None if weight is None else weight[own])
 
-    def _draw(self, item: Tensor, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
+    def begin(self, annotations: Annotations, rng: np.random.Generator) -> None:
+        """Take the step by hand, if it is written for these networks."""
+        self._step = by_hand.make_step(self) if type(self).loss is AnnotMix.loss else None
+
+    def finish(self) -> None:
+        """Let go of it."""
+        self._step = None
+
+    def gradients(self, batch: Batch, rng: np.random.Generator) -> Tensor:
+        """The loss of a batch and its gradients."""
+        if self._step is None or len(batch.label) < 2:
+            return super().gradients(batch, rng)
+        return self._step(batch, rng)
+
+    def draw(self, item: Tensor, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
         """Partners and λ of the batch's triples, shapes (P,) and (P,)."""
         n = len(item)
         if self.pairing == "across":
@@ -153,11 +170,11 @@ class AnnotMix(Approach):
                 raise ValueError('mix="manifold" mixes states of a whole batch: train it in one process.')
             assert isinstance(self.classifier.backbone, nn.Sequential)
             layers, depth = list(self.classifier.backbone), int(rng.choice(self.depths))
-            state = _through(layers[:depth], x)
+            state = through(layers[:depth], x)
             if depth == len(layers):
                 u = self.annotator_model(state, e_a)
                 return mixup.mix(state, partner, lam), mixup.mix(u, partner, lam), lam
-            h = _through(layers[depth:], mixup.mix(state, partner, lam))
+            h = through(layers[depth:], mixup.mix(state, partner, lam))
         elif self.mix == "cutmix":
             x, lam = mixup.paste(x, partner, lam, rng, per_batch=self.coefficient == "batch")
             h = self.classifier.features(x[own])
@@ -194,9 +211,3 @@ def _rank(confusion_rank: int | None, n_classes: int) -> int:
     if not confusion_rank >= 0:
         raise ValueError(f"confusion_rank must be 0 (dense) or positive, found {confusion_rank}.")
     return confusion_rank
-
-
-def _through(layers: list[nn.Module], x: Tensor) -> Tensor:
-    for layer in layers:
-        x = layer(x)
-    return x

@@ -99,6 +99,15 @@ class Approach(nn.Module):
         """The loss of a batch, shape ()."""
         raise NotImplementedError
 
+    def gradients(self, batch: Batch, rng: np.random.Generator) -> Tensor:
+        """The loss of a batch, shape (); its gradients are added to those of the parameters.
+
+        An approach may write them out where that is quicker.
+        """
+        loss = self.loss(batch, rng)
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach()
+
     def forward(self, batch: Batch, rng: np.random.Generator) -> Tensor:
         """The loss of a batch: `forward`, so that wrappers around the module see the training step."""
         return self.loss(batch, rng)

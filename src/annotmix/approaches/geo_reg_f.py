@@ -15,7 +15,8 @@ from torch import Tensor
 
 from annotmix.approaches.confusion_table import ConfusionTable, check_weight
 from annotmix.losses import volume_penalty
-from annotmix.networks import AllRows, Classifier
+from annotmix.layers import AllRows
+from annotmix.networks import Classifier
 
 
 class GeoRegF(ConfusionTable):
