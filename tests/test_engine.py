@@ -85,6 +85,21 @@ def test_global_random_state_is_left_alone(noisy):
     assert torch.equal(torch.get_rng_state(), before[2])
 
 
+@pytest.mark.parametrize("before", [False, True])
+def test_denormal_numbers_are_zero_in_training_only(before):
+    def is_zero():
+        return float(torch.tensor([1e-39]) * 1) == 0
+
+    torch.set_flush_denormal(before)
+    try:
+        with pytest.raises(KeyError), engine.flushed_denormals():
+            assert is_zero()
+            raise KeyError
+        assert is_zero() == before
+    finally:
+        torch.set_flush_denormal(False)
+
+
 def test_global_random_state_has_no_influence(noisy):
     X, Z, _ = noisy
     torch.manual_seed(1)
@@ -240,9 +255,12 @@ def test_a_loss_that_is_not_finite_stops_with_advice(noisy):
 
 def test_mixed_precision_learns(noisy):
     X, Z, y = noisy
-    clf = classifier(precision="bf16-mixed", max_epochs=15).fit(X, Z)
-    assert clf.score(X, y) > 0.75
-    assert all(p.dtype == torch.float32 for p in clf.module_.parameters())
+    params = {"hidden": (64, 32), "dropout": 0.0, "max_epochs": 10}  # single precision has 0.95 on average
+    fitted = [
+        classifier(precision="bf16-mixed", random_state=seed, **params).fit(X, Z) for seed in range(5)
+    ]
+    assert np.mean([clf.score(X, y) for clf in fitted]) > 0.85
+    assert all(p.dtype == torch.float32 for clf in fitted for p in clf.module_.parameters())
 
 
 # ------------------------------------------------------------------ data that stays on disk

@@ -21,7 +21,9 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 Tensors = list[Tensor]
@@ -160,67 +162,61 @@ class RAdam(torch.optim.Optimizer):
         self, p: nn.Parameter, grad: Tensor, t: int, group: dict[str, Any], moves: _Moves, move: float
     ) -> None:
         """Step t for the rows that have a gradient."""
-        rows, g = grad.indices()[0], grad.values()
-        if bool((self.state[p]["done"].index_select(0, rows) < t - 1).any()):
+        state, rows, g = self.state[p], grad.indices()[0], grad.values()
+        if bool((state["done"].index_select(0, rows) < t - 1).any()):
             self._late(p, rows, t - 1, group, moves)
-        beta1, beta2 = group["betas"]
-        state = self.state[p]
-        m = state["exp_avg"].index_select(0, rows).lerp_(g, 1 - beta1)
-        v = state["exp_avg_sq"].index_select(0, rows).mul_(beta2).addcmul_(g, g, value=1 - beta2)
-        p.index_add_(0, rows, m / v.sqrt().add_(group["eps"]), alpha=-move)
-        state["exp_avg"].index_copy_(0, rows, m)
-        state["exp_avg_sq"].index_copy_(0, rows, v)
+        tables = (p, state["exp_avg"], state["exp_avg_sq"])
+        here, m, v = ([table.index_select(0, rows)] for table in tables)
+        _fused(here, [g], m, v, move, group)
+        for table, (values,) in zip(tables, (here, m, v), strict=True):
+            table.index_copy_(0, rows, values)
         state["done"].index_fill_(0, rows, t)
 
     @torch.no_grad()
     def _late(self, p: nn.Parameter, rows: Tensor, t: int, group: dict[str, Any], moves: _Moves) -> None:
         """Bring rows to where step t leaves them, without gradients since they were last moved."""
         state, (beta1, beta2) = self.state[p], group["betas"]
-        done = state["done"].index_select(0, rows)
+        done = state["done"].index_select(0, rows).cpu().numpy()
         far, stretch = moves.since(done)
-        gap = (t - done).to(p.dtype).unsqueeze(1)
+        gap = t - done
+        factors = np.stack([far, group["eps"] * stretch, beta1**gap, beta2**gap])
+        far, eps, of_m, of_v = torch.from_numpy(factors).to(p.device, p.dtype).unsqueeze(2)
         m, v = state["exp_avg"].index_select(0, rows), state["exp_avg_sq"].index_select(0, rows)
-        way = m * far.to(p.dtype) / v.sqrt().add_((group["eps"] * stretch).to(p.dtype))
-        p.index_copy_(0, rows, p.index_select(0, rows) - way)  # rows may be named twice
-        state["exp_avg"].index_copy_(0, rows, m.mul_(beta1**gap))
-        state["exp_avg_sq"].index_copy_(0, rows, v.mul_(beta2**gap))
+        way = (m * far).div_(v.sqrt().add_(eps))
+        p.index_copy_(0, rows, p.index_select(0, rows).sub_(way))  # rows may be named twice
+        state["exp_avg"].index_copy_(0, rows, m.mul_(of_m))
+        state["exp_avg_sq"].index_copy_(0, rows, v.mul_(of_v))
         state["done"].index_fill_(0, rows, t)
 
 
 class _Moves:
-    """How far each step moved, m / (√v + ε) being one, and what a row that waited since then has missed.
+    """What rows have missed since they were last moved, m / (√v + ε) being the way of a step.
 
-    Position s of `values` is the step after `first + s` steps; positions of steps to come are zero. Row s of
-    `missed` is Σ_k c_k (β₁/√β₂)^k over the steps from s on, without and with β₂^(−k/2) in the sum.
+    Row s of `missed` is Σ_k c_k (β₁/√β₂)^k over the steps after `first + s`, without and with β₂^(−k/2) in
+    the sum.
     """
 
     def __init__(self, beta1: float, beta2: float):
-        k = torch.arange(1, TAIL + 1, dtype=torch.float64)
+        k = np.arange(TAIL, 0, -1)
         decay = (beta1 / math.sqrt(beta2)) ** k
-        self.weights = torch.stack([decay, decay * beta2 ** (-k / 2)], dim=1)
-        self.first, self.size, self.settled = 0, 0, 0
-        self.values, self.missed = torch.zeros(2 * TAIL).double(), torch.zeros(2 * TAIL, 2).double()
+        self.weights = np.stack([decay, decay * beta2 ** (-k / 2)], axis=1)  # of a step for those before it
+        self.first, self.size = 0, 0
+        self.missed = np.zeros((2 * TAIL, 2))
 
     def add(self, t: int, move: float) -> None:
         """Step t."""
         if not self.size:
             self.first = t - 1  # not 0 where a run goes on; its rows are up to date
-        if self.size + TAIL >= len(self.values):
-            self.values, self.missed = (
-                torch.cat([x, torch.zeros_like(x)]) for x in (self.values, self.missed)
-            )
-        self.values[self.size] = move
         self.size += 1
+        if self.size == len(self.missed):
+            self.missed = np.concatenate([self.missed, np.zeros_like(self.missed)])
+        recent = min(self.size, TAIL)
+        self.missed[self.size - recent : self.size] += move * self.weights[TAIL - recent :]
 
-    def since(self, done: Tensor) -> tuple[Tensor, Tensor]:
-        """How far rows have to move that are where step `done` left them, and how ε is stretched; (n, 1)."""
-        windows = self.values[self.settled : self.size + TAIL].unfold(0, TAIL, 1)
-        torch.mm(windows, self.weights, out=self.missed[self.settled : self.size + 1])
-        self.settled = max(0, self.size - TAIL)  # older sums do not change any more
-        at = (done - self.first).clamp_min(0).cpu() if self.size else torch.zeros_like(done).cpu()
-        sums = self.missed.index_select(0, at).to(done.device)
-        far, stretched = sums[:, :1], sums[:, 1:]
-        return far, (stretched / far.clamp_min(1e-300)).clamp_min(1)  # 1 where there was no movement
+    def since(self, done: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How far rows have to move that are where step `done` left them, and how ε is stretched; (n,)."""
+        far, stretched = self.missed[np.maximum(done - self.first, 0)].T
+        return far, np.maximum(stretched / np.maximum(far, 1e-300), 1)  # 1 where there was no movement
 
 
 def _move(t: int, group: dict[str, Any]) -> tuple[float, bool]:
