@@ -1,10 +1,10 @@
 """CPU seconds an epoch of scikit-activeml's AnnotMixClassifier on letter; run in an environment that has it.
 
-    python benchmarks/skactiveml_letter.py [FOLDER]
+    python benchmarks/skactiveml_letter.py 64 [FOLDER]
 
 The networks are annotmix's: an MLP 16 → 256 → 128 → 26, embeddings of 128, one hidden layer of 128 with
-dropout 1/2, dense confusion matrices; RAdam, as many labels a batch as 64 items have. Prints the fastest of
-its epochs.
+dropout 1/2, dense confusion matrices; RAdam. The first argument is the number of labels a batch. Prints the
+fastest epoch.
 """
 
 from __future__ import annotations
@@ -54,11 +54,10 @@ class Clock(Callback):
 
 
 def main() -> None:
-    data = letter_like.load(sys.argv[1] if len(sys.argv) > 1 else None)
+    data = letter_like.load(sys.argv[2] if len(sys.argv) > 2 else None)
     Z = np.full((letter_like.N, letter_like.M), np.nan)
     Z[data.item, data.annotator] = data.label
     clock = Clock()
-    steps = -(-letter_like.N // letter_like.BATCH)
     clf = AnnotMixClassifier(
         Network,
         alpha=1.0,
@@ -73,7 +72,7 @@ def main() -> None:
             "max_epochs": 3,
             "lr": 1e-2,
             "optimizer": torch.optim.RAdam,
-            "batch_size": round(len(data.item) / steps),
+            "batch_size": int(sys.argv[1]),
             "iterator_train__shuffle": True,
             "verbose": 0,
             "callbacks": [("clock", clock)],

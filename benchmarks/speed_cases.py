@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -83,25 +82,26 @@ def peak() -> float:
 
 
 def letter(folder: str | None) -> Figures:
-    """An epoch on letter, its matrix products alone, and scikit-activeml's epoch, in turn."""
+    """An epoch on letter, its matrix products alone, and scikit-activeml's epoch, in turn; each the fastest.
+
+    scikit-activeml's batches have as many labels as ours have on average, then 64 of them.
+    """
     data = letter_like.load(folder)
     labels, products = annotations(data, data.annotator, letter_like.M), MatrixProducts(len(data.item))
-    ours, alone, theirs = [], [], []
+    ours, alone = [], []
+    theirs: dict[int, list[float]] = {round(len(labels) / products.steps): [], 64: []}
     python = _skactiveml()
     for _ in range(3):
-        ours += epochs(data.X, labels, 2)
-        alone += [products.epoch(), products.epoch()]
-        if python is not None:
+        ours += epochs(data.X, labels, 3)
+        alone += [products.epoch() for _ in range(3)]
+        for batch_size, found in theirs.items() if python is not None else []:
+            command = [python, str(HERE / "skactiveml_letter.py"), str(batch_size)]
             done = subprocess.run(
-                [python, str(HERE / "skactiveml_letter.py"), *([folder] if folder else [])],
-                check=True, capture_output=True, text=True,
-            )  # fmt: skip
-            theirs.append(float(done.stdout.split()[-1]))
-    a, b = statistics.median(ours), statistics.median(alone)
-    found = {"labels": len(labels), "seconds": a, "products": b, "ratio": a / b}
-    if theirs:
-        found |= {"skactiveml": statistics.median(theirs), "times faster": statistics.median(theirs) / a}
-    return found
+                [*command, *([folder] if folder else [])], check=True, capture_output=True, text=True
+            )
+            found.append(float(done.stdout.split()[-1]))
+    found = {"labels": len(labels), "seconds": min(ours), "products": min(alone)}
+    return found | {"skactiveml": {size: min(s) for size, s in theirs.items() if s}}
 
 
 def _skactiveml() -> str | None:
@@ -119,7 +119,7 @@ def _skactiveml() -> str | None:
 
 
 def annotators(folder: str | None) -> Figures:
-    """Epochs with the same labels by more and more annotators, in turn."""
+    """Epochs with the same labels by more and more annotators, in turn; the fastest of each."""
     data = letter_like.load(folder)
     counts = (20, 1000, 10_000, 100_000)
     seconds: dict[int, list[float]] = {M: [] for M in counts}
@@ -128,8 +128,8 @@ def annotators(folder: str | None) -> Figures:
             # neighbouring labels of an item go to neighbouring annotators, so that nobody has two
             who = data.annotator if M == letter_like.M else (data.item * 7919 + np.arange(len(data.item))) % M
             seconds[M] += epochs(data.X, annotations(data, who, M), 2)
-    median = {M: statistics.median(found) for M, found in seconds.items()}
-    return {"seconds": median, "ratio": {M: s / median[20] for M, s in median.items()}}
+    fastest = {M: min(found) for M, found in seconds.items()}
+    return {"seconds": fastest, "ratio": {M: s / fastest[20] for M, s in fastest.items()}}
 
 
 def annotator_memory(n_annotators: int) -> Figures:

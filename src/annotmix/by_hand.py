@@ -68,7 +68,7 @@ class Step:
         partner, lam = self.draw(batch.item, rng)
         n, d = len(lam), len(b_x)
         lam2 = torch.cat([lam, 1 - lam]).view(2, n)
-        mixed = _Mixed(W_a, batch.annotator, batch.annotator.index_select(0, partner), lam2)
+        mixed = _Mixed(W_a, batch.annotator, partner, lam2)
 
         x = batch.x.index_select(0, batch.item)
         to_h, to_u = Tape(), Tape()
@@ -139,42 +139,43 @@ class _Context:
 
 
 class _Mixed:
-    """Rows of a table for pairs of annotators, mixed.
+    """Rows of a table for the annotators of a batch, each mixed with a partner's.
 
     Of few annotators, they are the product with mixed one-hot vectors; of many, rows are looked up.
 
     Parameters
     ----------
     table : tensor, shape (M, d)
-    first, second : tensor of int, shape (n,)
+    annotator, partner : tensor of int, shape (n,)
     share : tensor, shape (2, n)
     """
 
-    def __init__(self, table: Tensor, first: Tensor, second: Tensor, share: Tensor):
-        self.table, self.first, self.second, self.share = table, first, second, share
+    def __init__(self, table: Tensor, annotator: Tensor, partner: Tensor, share: Tensor):
+        self.table, self.annotator, self.partner, self.share = table, annotator, partner, share
         self.one_hot: Tensor | None = None
         if len(table) <= ONE_HOT_UP_TO:
-            self.one_hot = share.new_zeros(len(table), len(first))
-            self.one_hot.scatter_add_(0, torch.cat([first, second]).view_as(share), share)
+            pair = torch.cat([annotator, annotator.index_select(0, partner)]).view_as(share)
+            self.one_hot = share.new_zeros(len(table), len(partner)).scatter_add_(0, pair, share)
 
     def rows(self, bias: Tensor, out: Tensor) -> None:
         """The mixed rows plus a bias, shape (n, d)."""
         if self.one_hot is not None:
             torch.addmm(bias, self.one_hot.t(), self.table, out=out)
         else:
-            a, b = self.table.index_select(0, self.first), self.table.index_select(0, self.second)
-            torch.add(torch.lerp(b, a, self.share[0].unsqueeze(1)), bias, out=out)
+            own = self.table.index_select(0, self.annotator)
+            mixed = torch.lerp(own.index_select(0, self.partner), own, self.share[0].unsqueeze(1))
+            torch.add(mixed, bias, out=out)
 
     def gradient(self, grad: Tensor) -> Tensor:
         """The gradient of the table, sparse where it is large."""
         if self.one_hot is not None:
             return torch.mm(self.one_hot, grad)
-        rows, values = torch.cat([self.first, self.second]), (grad * self.share.unsqueeze(2)).flatten(0, 1)
+        own = grad * self.share[0].unsqueeze(1)
+        own.index_add_(0, self.partner, grad - own)
         if len(self.table) > SPARSE_FROM:
-            return torch.sparse_coo_tensor(
-                rows.unsqueeze(0), values, self.table.shape, check_invariants=False
-            )
-        return torch.zeros_like(self.table).index_add_(0, rows, values)
+            at = self.annotator.unsqueeze(0)
+            return torch.sparse_coo_tensor(at, own, self.table.shape, check_invariants=False)
+        return torch.zeros_like(self.table).index_add_(0, self.annotator, own)
 
 
 def _blocks(layers: Any) -> list[Block | Dropout]:

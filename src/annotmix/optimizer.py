@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -58,6 +58,7 @@ class RAdam(torch.optim.Optimizer):
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
         self._moves = [_Moves(*group["betas"]) for group in self.param_groups]
         self._tables: list[tuple[nn.Parameter, dict[str, Any], _Moves]] = []
+        self._held: dict[nn.Parameter, _Held] = {}
         self._t = 0  # steps
         # parameters and their moments, a triple of lists a group once it has any
         self._lists: list[list[Tensors]] = [[] for _ in self.param_groups]
@@ -103,6 +104,7 @@ class RAdam(torch.optim.Optimizer):
             elif adaptive and not group["weight_decay"]:
                 self._step_rows(p, p.grad.coalesce(), t, group, moves, move)
             else:
+                self._put_back(p)
                 p.grad = p.grad.to_dense()
                 dense.append(p)
                 self.state[p]["done"].fill_(t)
@@ -123,21 +125,25 @@ class RAdam(torch.optim.Optimizer):
             Rows that are about to be read.
         """
         for p, group, moves in self._tables:
-            blocks = [rows] if rows is not None else torch.split(torch.arange(len(p), device=p.device), BLOCK)
-            for block in blocks:
+            self._put_back(p)
+            if rows is not None:
+                self._late(p, torch.unique(rows), self._t, group, moves)
+                continue
+            for block in torch.split(torch.arange(len(p), device=p.device), BLOCK):
                 self._late(p, block, self._t, group, moves)
+                self._put_back(p)
 
     def state_dict(self) -> dict[str, Any]:
         """All that `load_state_dict` needs, after `catch_up`; the number of steps is with every parameter."""
-        for lists in self._lists:
-            for p in lists[0] if lists else []:
-                self.state[p]["step"] = torch.tensor(float(self._t))
+        for p in [p for lists in self._lists if lists for p in lists[0]]:
+            self._put_back(p)  # type: ignore[arg-type]
+            self.state[p]["step"] = torch.tensor(float(self._t))
         return super().state_dict()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from the state of an optimiser that had caught up."""
         super().load_state_dict(state_dict)
-        self._tables, self._lists = [], [[] for _ in self.param_groups]
+        self._tables, self._held, self._lists = [], {}, [[] for _ in self.param_groups]
         for group, moves in zip(self.param_groups, self._moves, strict=True):
             for p in group["params"]:
                 state = self.state[p]
@@ -162,19 +168,24 @@ class RAdam(torch.optim.Optimizer):
         self, p: nn.Parameter, grad: Tensor, t: int, group: dict[str, Any], moves: _Moves, move: float
     ) -> None:
         """Step t for the rows that have a gradient."""
-        state, rows, g = self.state[p], grad.indices()[0], grad.values()
-        if bool((state["done"].index_select(0, rows) < t - 1).any()):
+        rows, g = grad.indices()[0], grad.values()
+        held = self._held.get(p)
+        if held is None or not torch.equal(held.rows, rows):
+            self._put_back(p)
             self._late(p, rows, t - 1, group, moves)
-        tables = (p, state["exp_avg"], state["exp_avg_sq"])
-        here, m, v = ([table.index_select(0, rows)] for table in tables)
-        _fused(here, [g], m, v, move, group)
-        for table, (values,) in zip(tables, (here, m, v), strict=True):
-            table.index_copy_(0, rows, values)
-        state["done"].index_fill_(0, rows, t)
+        held = self._held[p]
+        here = p.index_select(0, rows)
+        _fused([here], [g], [held.m], [held.v], move, group)
+        p.index_copy_(0, rows, here)
+        self._held[p] = held._replace(t=t)
+        self._put_back(p)
 
     @torch.no_grad()
     def _late(self, p: nn.Parameter, rows: Tensor, t: int, group: dict[str, Any], moves: _Moves) -> None:
-        """Bring rows to where step t leaves them, without gradients since they were last moved."""
+        """Bring rows to where step t leaves them, without gradients since they were last moved.
+
+        Their moments stay at hand for the step that is about to come.
+        """
         state, (beta1, beta2) = self.state[p], group["betas"]
         done = state["done"].index_select(0, rows).cpu().numpy()
         far, stretch = moves.since(done)
@@ -182,11 +193,26 @@ class RAdam(torch.optim.Optimizer):
         factors = np.stack([far, group["eps"] * stretch, beta1**gap, beta2**gap])
         far, eps, of_m, of_v = torch.from_numpy(factors).to(p.device, p.dtype).unsqueeze(2)
         m, v = state["exp_avg"].index_select(0, rows), state["exp_avg_sq"].index_select(0, rows)
-        way = (m * far).div_(v.sqrt().add_(eps))
-        p.index_copy_(0, rows, p.index_select(0, rows).sub_(way))  # rows may be named twice
-        state["exp_avg"].index_copy_(0, rows, m.mul_(of_m))
-        state["exp_avg_sq"].index_copy_(0, rows, v.mul_(of_v))
-        state["done"].index_fill_(0, rows, t)
+        p.index_add_(0, rows, (m * far).div_(v.sqrt().add_(eps)), alpha=-1)
+        self._held[p] = _Held(rows, m.mul_(of_m), v.mul_(of_v), t)
+
+    def _put_back(self, p: nn.Parameter) -> None:
+        """Write the moments that are at hand."""
+        held = self._held.pop(p, None)
+        if held is not None:
+            state = self.state[p]
+            state["exp_avg"].index_copy_(0, held.rows, held.m)
+            state["exp_avg_sq"].index_copy_(0, held.rows, held.v)
+            state["done"].index_fill_(0, held.rows, held.t)
+
+
+class _Held(NamedTuple):
+    """Moments of some rows, each named once, as step t leaves them."""
+
+    rows: Tensor
+    m: Tensor
+    v: Tensor
+    t: int
 
 
 class _Moves:
