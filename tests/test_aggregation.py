@@ -82,6 +82,17 @@ def entries(a: Annotations) -> list[tuple[int, int, int, float]]:
     return list(zip(a.item.tolist(), a.annotator.tolist(), a.label.tolist(), weight, strict=True))
 
 
+def telling_entries(a: Annotations) -> list[tuple[int, int, int, float]]:
+    """`entries`, without what a distribution over all classes gives to every one."""
+    if a.weight is None:
+        return entries(a)
+    weights: dict[tuple[int, int], list[float]] = {}
+    for n, m, _, w in entries(a):
+        weights.setdefault((n, m), []).append(w)
+    flat = {pair: min(found) if len(found) == a.n_classes else 0 for pair, found in weights.items()}
+    return [(n, m, k, w - flat[n, m]) for n, m, k, w in entries(a)]
+
+
 def votes_by_loop(a: Annotations) -> dict[int, Counter[int]]:
     votes: dict[int, Counter[int]] = {}
     for n, _, k, w in entries(a):
@@ -91,19 +102,19 @@ def votes_by_loop(a: Annotations) -> dict[int, Counter[int]]:
 
 def m_step_by_loop(a, q, smoothing, known):
     C = a.n_classes
-    prior = [sum(q[n][c] for n in known) / len(known) for c in range(C)]
+    prior = [sum(q[n][c] for n in known) / len(known) if known else 1 / C for c in range(C)]
     theta = [
         [[smoothing * (1.0 if c == k else 1e-30) for k in range(C)] for c in range(C)]
         for _ in range(a.n_annotators)
     ]
-    for n, m, k, w in entries(a):
+    for n, m, k, w in telling_entries(a):
         for c in range(C):
             theta[m][c][k] += w * q[n][c]
     return prior, [[[value / sum(row) for value in row] for row in matrix] for matrix in theta]
 
 
 def e_step_by_loop(a, prior, theta, gold):
-    labels = entries(a)
+    labels = telling_entries(a)
     q, log_likelihood = [], 0.0
     for n in range(a.n_items):
         log_joint = []
@@ -120,7 +131,7 @@ def e_step_by_loop(a, prior, theta, gold):
 
 def dawid_skene_by_loop(a, n_iter, smoothing, gold):
     votes = votes_by_loop(a)
-    known = sorted(set(votes) | set(gold))
+    known = sorted({n for n, _, _, w in telling_entries(a) if w > 0} | set(gold))
     q = []
     for n in range(a.n_items):
         count = Counter({gold[n]: 1}) if n in gold else votes.get(n, Counter())
@@ -191,6 +202,18 @@ def test_majority_vote_refuses_other_ties() -> None:
 
 
 # ---------------------------------------------------------------- Dawid–Skene
+
+
+def test_flat_labels_tell_dawid_skene_nothing() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=200)
+    P = np.where(rng.random((200, 6, 1)) < 0.5, np.eye(3)[y][:, None], 1 / 3)  # half of them have no idea
+    P[rng.random((200, 6)) < 0.3] = np.nan
+    sure = (P.max(axis=2) == 1).any(axis=1)
+    found = dawid_skene(Annotations.from_soft(P)).labels
+    assert len(found) > 150
+    assert found.index.tolist() == np.flatnonzero(sure).tolist()
+    assert (found == y[sure]).all()
 
 
 @seeded

@@ -581,6 +581,22 @@ def test_soft_labels_lead_to_a_long_table_and_back(P, shuffler):
 
 @quick
 @given(soft_labels())
+def test_a_weight_tells_what_it_is_above_the_least_of_all_classes(P):
+    a = Annotations.from_soft(P)
+    told = np.nan_to_num(P)
+    told = told - told.min(axis=2, keepdims=True)
+    np.testing.assert_array_equal(a.telling_weight, told[a.item, a.annotator, a.label])
+
+
+def test_labels_without_weights_have_none_that_tell():
+    assert Annotations.from_matrix([[0, 1]]).telling_weight is None
+    thirds = Annotations.from_soft([[[1 / 3, 1 / 3, 1 - 2 / 3], [0.1, 0.2, 0.7]]])
+    assert thirds.telling_weight[:3].tolist() == [0, 0, 0]  # flat, but for rounding
+    np.testing.assert_allclose(thirds.telling_weight[3:], [0, 0.1, 0.6])
+
+
+@quick
+@given(soft_labels())
 def test_counts_of_soft_labels_equal_loops(P):
     a = Annotations.from_soft(P)
     given = np.nan_to_num(P).sum(axis=2) > 0

@@ -17,9 +17,7 @@ N_FEATURES, C = 5, 4
 
 def model(n_annotators=6, hidden=(16, 8), dropout=0.0, **params):
     torch.manual_seed(0)
-    found = AnnotMix(
-        Classifier(MLP(N_FEATURES, hidden, dropout), hidden[-1], C), n_annotators, **params
-    )
+    found = AnnotMix(Classifier(MLP(N_FEATURES, hidden, dropout), hidden[-1], C), n_annotators, **params)
     for name, parameter in found.named_parameters():
         if "weight" in name:  # far from where all annotators are alike
             nn.init.normal_(parameter, std=0.5)

@@ -26,9 +26,14 @@ def crowd(request):
 
 
 def entries(annotations):
-    """Item, annotator, label and weight of every label."""
-    weight = np.ones(len(annotations)) if annotations.weight is None else annotations.weight
-    return list(zip(annotations.item, annotations.annotator, annotations.label, weight, strict=True))
+    """Item, annotator, label and weight of every label, without what a distribution gives to all classes."""
+    a = annotations
+    if a.weight is None:
+        return list(zip(a.item, a.annotator, a.label, np.ones(len(a)), strict=True))
+    P = np.zeros((N, M, C))
+    P[a.item, a.annotator, a.label] = a.weight
+    P -= P.min(axis=2, keepdims=True)
+    return [(n, m, k, P[n, m, k]) for n, m, k in zip(a.item, a.annotator, a.label, strict=True)]
 
 
 def counted(annotations, q, level):

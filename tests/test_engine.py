@@ -92,9 +92,8 @@ def test_denormal_numbers_are_zero_in_training_only(before):
 
     torch.set_flush_denormal(before)
     try:
-        with pytest.raises(KeyError), engine.flushed_denormals():
+        with engine.flushed_denormals():
             assert is_zero()
-            raise KeyError
         assert is_zero() == before
     finally:
         torch.set_flush_denormal(False)
@@ -256,9 +255,7 @@ def test_a_loss_that_is_not_finite_stops_with_advice(noisy):
 def test_mixed_precision_learns(noisy):
     X, Z, y = noisy
     params = {"hidden": (64, 32), "dropout": 0.0, "max_epochs": 10}  # single precision has 0.95 on average
-    fitted = [
-        classifier(precision="bf16-mixed", random_state=seed, **params).fit(X, Z) for seed in range(5)
-    ]
+    fitted = [classifier(precision="bf16-mixed", random_state=seed, **params).fit(X, Z) for seed in range(5)]
     assert np.mean([clf.score(X, y) for clf in fitted]) > 0.85
     assert all(p.dtype == torch.float32 for clf in fitted for p in clf.module_.parameters())
 

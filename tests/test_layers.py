@@ -1,4 +1,5 @@
 import copy
+import itertools
 
 import pytest
 import torch
@@ -83,7 +84,7 @@ def test_dropout_follows_torch_s_seed_and_passes_gradients_of_kept_entries():
 def layers(*widths, dropout=0.0):
     """Some layers in double precision, with running statistics and scales of their own."""
     found = []
-    for n_in, n_out in zip(widths, widths[1:], strict=False):
+    for n_in, n_out in itertools.pairwise(widths):
         norm = BatchNorm(n_out)
         nn.init.normal_(norm.weight)
         nn.init.normal_(norm.bias)

@@ -267,7 +267,7 @@ def test_save_and_load(problem, fitted, tmp_path):
     assert (loaded.annotator_confusion() == fitted.annotator_confusion()).all()
     assert loaded.annotators_.tolist() == ["ann", "bob", "cat"]
     assert "masks" not in loaded.module_.state_dict()
-    with pytest.raises(ModelFileError, match="does not hold a model"):
+    with pytest.raises(ModelFileError, match=r"holds a segmenter: use annotmix\.AnnotMixSegmenter\.load"):
         annotmix.load(tmp_path)
 
 

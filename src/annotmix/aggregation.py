@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from annotmix import crowdkit
-from annotmix.annotations import Annotations
+from annotmix.annotations import ROUNDING, Annotations
 from annotmix.names import Index, Names, some
 
 Floats = NDArray[np.float64]
@@ -24,8 +24,6 @@ Floats = NDArray[np.float64]
 WRONG = 1e-30
 #: The smallest probability whose logarithm is taken.
 TINY = 1e-300
-#: Share of the most votes by which weighted votes may differ and still be tied.
-ROUNDING = 1e-9
 
 
 # ---------------------------------------------------------------- majority vote
@@ -100,7 +98,7 @@ class DawidSkene:
     ----------
     labels : Series, indexed by item
         The most probable class of every item with labels (or with a gold class); the first of several
-        that are equally probable.
+        that are equally probable. A soft label that is flat tells nothing, and is none here.
     probabilities : DataFrame, shape (n_items, n_classes)
         Of every class given the labels; an item without labels gets the prior.
     confusion : array, shape (n_annotators, n_classes, n_classes)
@@ -239,10 +237,11 @@ class _Model:
             annotations.n_classes,
         )
         self.annotations = annotations
-        #: Item n × (annotator m, label k): one, or the weight, where m said k about n.
+        weight = annotations.telling_weight
+        #: Item n × (annotator m, label k): one, or the weight that tells, where m said k about n.
         self.said = csr_array(
             (
-                np.ones(len(annotations)) if annotations.weight is None else annotations.weight,
+                np.ones(len(annotations)) if weight is None else weight,
                 annotations.annotator * n_classes + annotations.label,
                 annotations.start,
             ),
@@ -251,7 +250,7 @@ class _Model:
         self.theta_shape = (n_annotators, n_classes, n_classes)
         self.pseudo_labels = smoothing * np.where(np.eye(n_classes, dtype=bool), 1.0, WRONG)
         self.gold_item, self.gold_label = _gold(annotations, gold)
-        self.known = annotations.labels_per_item > 0
+        self.known = np.bincount(annotations.item, weights=weight, minlength=n_items) > 0
         self.known[self.gold_item] = True
 
     def vote_shares(self) -> Floats:

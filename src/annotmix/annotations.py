@@ -34,6 +34,8 @@ ALIASES = {
     "weight": ("weight",),
 }
 #: What the index vectors of `Annotations` point to.
+#: Share by which sums of weights may differ and still be equal.
+ROUNDING = 1e-9
 _NAMES_OF = {"item": "items", "annotator": "annotators", "label": "classes"}
 
 
@@ -363,6 +365,20 @@ class Annotations:
         """Whether a label is the first of its pair (item, annotator), shape (n_labels,)."""
         new_item, new_annotator = (np.diff(index, prepend=-1) != 0 for index in (self.item, self.annotator))
         return np.asarray(new_item | new_annotator)
+
+    @cached_property
+    def telling_weight(self) -> NDArray[np.float64] | None:
+        """Weights without what all classes have in common, shape (n_labels,); None without weights.
+
+        Of a distribution over all C classes the least weight is taken off every one: what is left tells
+        classes apart. A flat distribution, which tells nothing, weighs nothing.
+        """
+        if self.weight is None:
+            return None
+        at, n_classes = np.flatnonzero(self._first), np.bincount(self.pair)
+        least = np.minimum.reduceat(self.weight, at) if len(at) else np.zeros(0)
+        rest = self.weight - np.where(n_classes == self.n_classes, least, 0)[self.pair]
+        return _frozen(np.where(rest > ROUNDING * self.weight, rest, 0))
 
     def total(self, index: Index, n: int) -> NDArray[Any]:
         """Labels by where they go, shape (n,): their number, or the sum of their weights.

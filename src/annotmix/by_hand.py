@@ -1,9 +1,9 @@
 """The step of annot-mix with its gradient by hand, for the networks it mostly has.
 
 Autograd takes longer than the numbers in a step of small networks: some two hundred calls and their graph.
-Where both networks are `Layers` on a CPU in single precision, the chain rule is written out here instead, over
-the same functions (`annotmix.layers`) and the same random draws. `AnnotMix.loss` stays what is meant: both
-have the same gradients, up to rounding.
+Where both networks are `Layers` on a CPU in single precision, the chain rule is written out here instead,
+over the same functions (`annotmix.layers`) and the same random draws. `AnnotMix.loss` stays what is meant:
+both have the same gradients, up to rounding.
 """
 
 from __future__ import annotations

@@ -186,7 +186,8 @@ def likelihood_and_gradients(
         given = [x.detach().requires_grad_() for x in (z, u, weight, bias)]
         log_p = F.log_softmax(given[0], dim=1)
         found = torch.sum(_LogLikelihood.apply(log_p, *given[1:], labels.T) * share.T) / -n  # type: ignore[no-untyped-call]
-        return found.detach(), *torch.autograd.grad(found, given)
+        grad_z, grad_u, grad_weight, grad_bias = torch.autograd.grad(found, given)
+    return found.detach(), grad_z, grad_u, grad_weight, grad_bias
 
 
 def _blocks(u: Tensor, weight: Tensor, bias: Tensor) -> Iterator[tuple[slice, Tensor]]:

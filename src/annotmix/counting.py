@@ -151,7 +151,11 @@ class CountedConfusion(nn.Module):
 
 
 class Labelled:
-    """The labels as tensors: item, annotator and label, shapes (P,); with weights, these and their pairs."""
+    """The labels as tensors: item, annotator and label, shapes (P,); with weights, what tells of these.
+
+    A flat distribution must not count as a label of every class: it would be a sign of the class about which
+    annotators are most confused, that class would grow, and everything would fall into it.
+    """
 
     def __init__(self, annotations: Annotations, device: torch.device):
         self.item = torch.tensor(annotations.item, device=device)
@@ -159,7 +163,7 @@ class Labelled:
         self.label = torch.tensor(annotations.label, device=device)
         self.weight = self.pair = None
         if annotations.weight is not None:
-            self.weight = torch.tensor(annotations.weight, dtype=torch.float32, device=device)
+            self.weight = torch.tensor(annotations.telling_weight, dtype=torch.float32, device=device)
             self.pair = torch.tensor(annotations.pair, device=device)
 
     def weighted(self, values: Tensor) -> Tensor:

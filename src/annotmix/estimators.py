@@ -21,6 +21,7 @@ from annotmix.encoders import Encoder, encoder_from_dict, make_encoder
 from annotmix.engine import INITIALISATION, randomness
 from annotmix.multi_annotator import MultiAnnotatorClassifier
 from annotmix.names import some
+from annotmix.pixels import AnnotMixPixels
 from annotmix.preparation import Preparation
 
 
@@ -84,6 +85,10 @@ def load(
     """
     tensors, facts = persistence.load_model(folder)
     try:
+        if facts["approach"] == AnnotMixPixels.name:
+            raise persistence.ModelFileError(
+                f"{os.fspath(folder)!r} holds a segmenter: use annotmix.AnnotMixSegmenter.load."
+            )
         if facts["backbone_class"] is not None and backbone is None:
             raise persistence.ModelFileError(
                 f"The model was trained with a backbone of its own ({facts['backbone_class']}), which is not "

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-
 #: The eight entries of a mask, 0 or 2, that a byte of random bits stands for.
 EIGHT = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * np.float32(2)
 
@@ -90,7 +89,8 @@ class Layers(nn.Sequential):
 
     def blocks(self) -> list[Block | Dropout] | None:
         """Dropout as it is, and blocks of Linear, BatchNorm and ReLU; None if there are other layers."""
-        layers, found, at = list(self), [], 0
+        layers, at = list(self), 0
+        found: list[Block | Dropout] = []
         while at < len(layers):
             layer = layers[at]
             if isinstance(layer, Dropout) and 0 < layer.p < 1:
@@ -154,6 +154,7 @@ class LinearNormReLU(torch.autograd.Function):
         momentum: float,
         eps: float,
     ) -> Tensor:
+        """The output, shape (n, width), of x, shape (n, d); running statistics move along."""
         a = torch.addmm(bias, x, weight.t())
         out, mean, invstd = torch.native_batch_norm(
             a, scale, shift, running_mean, running_var, True, momentum, eps
@@ -166,6 +167,7 @@ class LinearNormReLU(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+        """Gradients of x, if it needs one, and of the four parameters."""
         x, weight, scale, a, out, mean, invstd = ctx.saved_tensors
         grad = torch.ops.aten.threshold_backward.default(grad, out, 0)
         grad, grad_scale, grad_shift = torch.ops.aten.native_batch_norm_backward.default(

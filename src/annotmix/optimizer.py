@@ -83,7 +83,7 @@ class RAdam(torch.optim.Optimizer):
                 self._start(group, moves, lists)
             move, adaptive = _move(t, group)
             p, m, v = lists
-            g = [parameter.grad for parameter in p]
+            g: Any = [parameter.grad for parameter in p]
             if any(grad is None or grad.is_sparse for grad in g):
                 p, g, m, v = self._dense(group, moves, t, move, adaptive)
             if p:

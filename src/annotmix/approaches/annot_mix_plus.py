@@ -122,7 +122,7 @@ class AnnotMixPlus(Approach):
         votes = torch.zeros(annotations.n_items, C, device=self.cuts.device)
         each = torch.ones((), device=votes.device) if labels.weight is None else labels.weight
         votes.index_put_((labels.item, labels.label), each, accumulate=True)
-        votes[~self.labelled] = 1.0
+        votes[votes.sum(dim=1) == 0] = 1.0
         q = votes / votes.sum(dim=1, keepdim=True)
         for _ in range(ROUNDS):
             self.confusion.count(labels, q)

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from annotmix.approaches.confusion_table import ConfusionTable, check_weight
-from annotmix.losses import volume_penalty
 from annotmix.layers import AllRows
+from annotmix.losses import volume_penalty
 from annotmix.networks import Classifier
 
 

@@ -24,8 +24,8 @@ from torch.nn import functional as F
 
 from annotmix.approaches.base import Approach, Batch
 from annotmix.confusion import ConfusionHead
-from annotmix.losses import label_mean
 from annotmix.layers import BatchNorm
+from annotmix.losses import label_mean
 from annotmix.networks import AnnotatorEmbedding, Classifier
 
 #: Pairs of annotators whose distance is computed at a time.
