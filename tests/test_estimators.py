@@ -22,9 +22,26 @@ from annotmix.persistence import ModelFileError
 
 
 def classifier(**params):
-    """A small annot-mix; with five annotators some seeds take a spammer for a good one, 8 does not."""
-    defaults = {"hidden": (64, 32), "max_epochs": 10, "batch_size": 32, "random_state": 8, "progress": False}
+    """A small annot-mix."""
+    defaults = {"hidden": (64, 32), "max_epochs": 10, "batch_size": 32, "random_state": 0, "progress": False}
     return AnnotMixClassifier(**(defaults | params))
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """X, Z, y: 1000 instances, three labels each, by eight annotators and two who know nothing.
+
+    Enough for annot-mix to tell them apart with any seed, which 300 instances and five annotators are not.
+    """
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=1000)
+    X = rng.normal(scale=3, size=(3, 5))[y] + rng.normal(size=(1000, 5))
+    accuracy = np.array([0.95, 0.95, 0.9, 0.8, 0.8, 0.7, 0.6, 0.6, 1 / 3])
+    wrong = (y[:, None] + rng.integers(1, 3, size=(1000, 9))) % 3
+    Z = np.where(rng.random((1000, 9)) < accuracy, y[:, None], wrong)
+    Z = np.c_[Z, np.zeros(1000, dtype=int)]  # always says class 0
+    Z[np.argsort(rng.random(Z.shape), axis=1) >= 3] = -1
+    return X, Z, y
 
 
 @pytest.fixture
@@ -97,8 +114,9 @@ def test_a_wrong_parameter_is_named(noisy, params, message):
 @pytest.mark.parametrize(
     "params", [{"alpha": 0}, {"pairing": "within"}, {"coefficient": "batch"}, {"alpha": 0.2, "eta": 0.7}]
 )
-def test_options_learn(noisy, params):
-    assert classifier(**params).fit(noisy.X, noisy.Z).score(noisy.X, noisy.y) > 0.85
+def test_options_learn(crowd, params):
+    X, Z, y = crowd
+    assert classifier(**params).fit(X, Z).score(X, y) > 0.9
 
 
 # ------------------------------------------------------------------ labels in
@@ -277,25 +295,28 @@ def test_consensus_and_label_quality_against_a_loop(fitted, noisy):
     assert row == len(quality)
 
 
-def test_consensus_is_better_than_the_vote_and_quality_finds_wrong_labels(noisy):
-    X, Z, y = noisy
-    clf = classifier(max_epochs=25).fit(X, Z)
-    labelled = (Z >= 0).any(axis=1)
+def test_consensus_is_better_than_the_vote_and_quality_finds_wrong_labels(crowd):
+    X, Z, y = crowd
+    right, gap = [], []
+    for seed in range(4):  # single seeds come close to the vote
+        clf = classifier(max_epochs=20, random_state=seed).fit(X, Z)
+        right.append(np.mean(clf.consensus(X, Z)["label"].to_numpy() == y))
+        quality = clf.label_quality(X, Z)
+        correct = quality["label"].to_numpy() == y[quality["task"]]
+        gap.append(quality["probability"][correct].mean() - quality["probability"][~correct].mean())
     vote = annotmix.majority_vote(Annotations.from_matrix(Z), random_state=0)
-    right = np.mean(clf.consensus(X, Z)["label"].to_numpy()[labelled] == y[labelled])
-    assert right > np.mean(vote.to_numpy() == y[vote.index]) + 0.1
-    quality = clf.label_quality(X, Z)
-    correct = quality["label"].to_numpy() == y[quality["task"]]
-    assert quality["probability"][correct].mean() > quality["probability"][~correct].mean() + 0.5
+    assert np.mean(right) > np.mean(vote.to_numpy() == y[vote.index]) + 0.04
+    assert np.mean(gap) > 0.6
 
 
-def test_good_annotators_are_ranked_above_spammers(noisy):
-    clf = classifier(max_epochs=25).fit(noisy.X, noisy.Z)
-    perf = clf.predict_annotator_perf(noisy.X).mean(axis=0)
-    assert perf[0] > perf[1] > perf[2] > max(perf[3], perf[4])
+def test_annotators_are_ranked_above_those_who_know_nothing(crowd):
+    X, Z, _ = crowd
+    clf = classifier(max_epochs=20).fit(X, Z)
+    perf = clf.predict_annotator_perf(X).mean(axis=0)
+    assert perf[:8].min() > perf[8:].max() + 0.1
     diagonal = np.trace(clf.annotator_confusion(), axis1=1, axis2=2) / 3
-    assert diagonal[0] > diagonal[3]
-    assert clf.annotator_confusion()[4][:, 0].min() > 0.5  # always says class 0
+    assert diagonal[:8].min() > diagonal[8:].max()
+    assert clf.annotator_confusion()[9][:, 0].min() > 0.8  # always says class 0
 
 
 # ------------------------------------------------------------------ backbones
@@ -413,13 +434,13 @@ def test_pipeline(noisy):
     assert pipeline.score(noisy.X * 100, noisy.y) > 0.85
 
 
-def test_grid_search_and_cross_validation_are_scored_on_true_labels(noisy):
-    X, Z, y = noisy
+def test_grid_search_and_cross_validation_are_scored_on_true_labels(crowd):
+    X, Z, y = crowd
     with sklearn.config_context(enable_metadata_routing=True):
         clf = classifier().set_score_request(y_true=True)
         search = GridSearchCV(clf, {"lr": [1e-6, 1e-2]}, cv=2).fit(X, Z, y_true=y)
         assert search.best_params_ == {"lr": 1e-2}
-        assert search.best_score_ > 0.8
+        assert search.best_score_ > 0.9
         values = cross_val_score(clf, X, Z, cv=2, params={"y_true": y})
         assert values.mean() == pytest.approx(search.best_score_)
 
