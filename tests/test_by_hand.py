@@ -59,6 +59,8 @@ def result(model, step, given):
         ({"hidden": (16, 12, 8), "dropout": 0.3}, False),
         ({"alpha": 0.4, "pairing": "within"}, False),
         ({"coefficient": "batch"}, False),
+        ({"alpha": 0.0}, False),
+        ({"alpha": 0.0, "mix": "manifold"}, True),
     ],
 )
 def test_gradients_are_those_of_autograd(params, weighted):
@@ -91,9 +93,7 @@ def test_logits_beyond_single_precision(scale):
         torch.testing.assert_close(grads[name], grad, rtol=1e-2, atol=1e-4 * float(grad.abs().max() + 1))
 
 
-@pytest.mark.parametrize(
-    "params", [{"alpha": 0.0}, {"mix": "manifold"}, {"confusion_rank": 2}], ids=lambda p: next(iter(p))
-)
+@pytest.mark.parametrize("params", [{"mix": "manifold"}, {"confusion_rank": 2}], ids=lambda p: next(iter(p)))
 def test_other_models_are_left_to_autograd(params):
     assert model(**params)._step is None
 

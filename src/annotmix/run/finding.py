@@ -9,8 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from annotmix.aggregation import ROUNDING
-from annotmix.annotations import Annotations
+from annotmix.annotations import ROUNDING, Annotations
 from annotmix.beliefs import Beliefs
 from annotmix.names import some
 
