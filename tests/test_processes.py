@@ -235,6 +235,12 @@ def test_devices_must_be_a_number(devices):
         annotmix.AnnotMixClassifier(devices=devices).fit(X, Z)
 
 
+def test_more_processes_than_cores_are_refused():
+    X, Z, _ = problem()
+    with pytest.raises(ValueError, match=r"devices=100000 are too many: .* a core"):
+        annotmix.AnnotMixClassifier(devices=100_000, device="cpu").fit(X, Z)
+
+
 def test_under_torchrun_the_number_is_torchrun_s(monkeypatch):
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")

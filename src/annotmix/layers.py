@@ -107,10 +107,9 @@ class Layers(nn.Sequential):
 def through(layers: Iterable[nn.Module], x: Tensor) -> Tensor:
     """Put x through layers, taking Linear → BatchNorm → ReLU in one go where they train on a CPU."""
     waiting = list(layers)
-    quick = len(x) > 1 and x.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
     at = 0
     while at < len(waiting):
-        if quick and _one_step(waiting[at : at + 3]):
+        if _one_step(waiting[at : at + 3], x):
             x = LinearNormReLU.apply(x, *_block(waiting[at], waiting[at + 1]))  # type: ignore[no-untyped-call]
             at += 3
         else:
@@ -119,12 +118,19 @@ def through(layers: Iterable[nn.Module], x: Tensor) -> Tensor:
     return x
 
 
-def _one_step(layers: list[nn.Module]) -> bool:
-    """Whether these are Linear, BatchNorm and ReLU as they come, in training.
+def _one_step(layers: list[nn.Module], x: Tensor) -> bool:
+    """Whether these are Linear, BatchNorm and ReLU as they come, which train on several rows on a CPU.
 
     Several processes put a `forward` of their own into a layer that must see the rows of all.
     """
-    return _kinds(layers) and layers[1].training and "forward" not in vars(layers[1])
+    return (
+        _kinds(layers)
+        and layers[1].training
+        and len(x) > 1
+        and x.device.type == "cpu"
+        and "forward" not in vars(layers[1])
+        and not torch.is_autocast_enabled("cpu")
+    )
 
 
 def _kinds(layers: list[nn.Module]) -> bool:

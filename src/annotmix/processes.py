@@ -81,6 +81,13 @@ def start(devices: int, device: torch.device, precision: Any, work: Callable[...
     """
     if device.type not in ("cpu", "cuda"):
         raise ValueError(f'devices={devices} needs device="cpu" or "cuda", found {device.type!r}.')
+    cuda = device.type == "cuda"
+    found = torch.cuda.device_count() if cuda else max(2, os.cpu_count() or 1)
+    if devices > found:
+        raise ValueError(
+            f"devices={devices} are too many: every process takes a {'GPU' if cuda else 'core'}, of which "
+            f"there are {found}."
+        )
     try:
         packed = pickle.dumps((work, args))
     except (pickle.PicklingError, AttributeError, TypeError) as why:
