@@ -92,7 +92,7 @@ def rows(case: str, found: list[dict[str, Any]]) -> list[tuple[str, str]]:
     if case == "study":
         return [
             (
-                f"ten seeds on {f['set']}: two workers as a multiple of one",
+                f"{f['what']}: two workers as a multiple of one",
                 f"{f['two workers']:.2f} times as fast",
             ),
             ("Dask, store, reading and scoring, as a share of the training", f"{100 * f['overhead']:.1f} %"),

@@ -194,7 +194,7 @@ def study(folder: str | None) -> Figures:
     one = one if real else read_study("quick").narrowed(["digits"], ["annot-mix"], 3)
     (alone, shares), (together, _) = (measure(one, workers, folder) for workers in (1, 2))
     return {
-        "set": "mgc" if real else "digits",
+        "what": "ten seeds on mgc" if real else "three seeds on digits",
         "two workers": alone / together,
         "overhead": sum(shares.values()),
     }
