@@ -100,7 +100,7 @@ class Approach(nn.Module):
         raise NotImplementedError
 
     def gradients(self, batch: Batch, rng: np.random.Generator) -> Tensor:
-        """The loss of a batch, shape (); its gradients are added to those of the parameters.
+        """The loss of a batch, shape (); its gradients are left with the parameters, which have none before.
 
         An approach may write them out where that is quicker.
         """
