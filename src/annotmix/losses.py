@@ -41,7 +41,8 @@ def mixed_nll(log_likelihood: Tensor, lam: Tensor | None = None, weight: Tensor 
     """
     if lam is None:
         return -label_mean(log_likelihood, weight)
-    share = torch.stack([lam, 1 - lam], dim=1).to(log_likelihood.dtype)
+    lam = lam.to(log_likelihood.dtype)
+    share = torch.stack([lam, 1 - lam], dim=1)
     if weight is not None:
         share = weight.to(share.dtype) * share
     return torch.dot(log_likelihood.flatten(), share.flatten()) / -len(lam)
