@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotmix.annotations import Annotations, find_columns
+from annotmix.annotations import Annotations
+from annotmix.label_tables import find_columns
 from annotmix.names import some
 
 quick = settings(deadline=None, max_examples=40, derandomize=True)

@@ -13,7 +13,8 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
-from annotmix.annotations import ALIASES, Annotations
+from annotmix.annotations import Annotations
+from annotmix.label_tables import ALIASES
 from annotmix.names import plain, some
 
 #: How items find their rows: "either" is by name, and by position where items are only numbered.
