@@ -53,7 +53,7 @@ class Step:
 
     def __init__(self, model: AnnotMix):
         classifier, annotators = model.classifier, model.annotator_model
-        self.draw = model.draw if model.alpha > 0 else None
+        self.draw = model.draw
         self.backbone, self.trunk = _blocks(classifier.backbone), _blocks(annotators.trunk)
         self.classes = classifier.head.weight, classifier.head.bias
         self.embed = annotators.embed_instance.weight, annotators.embed_instance.bias
@@ -64,10 +64,7 @@ class Step:
     def __call__(self, batch: Batch, rng: np.random.Generator) -> Tensor:
         """The loss of a batch, shape (); every parameter's gradient is left in its `grad`."""
         (W_c, b_c), (W_x, b_x), (W_a, b_a), (W, b) = self.classes, self.embed, self.table, self.head
-        if self.draw is not None:
-            partner, lam = self.draw(batch.item, rng)
-        else:  # a mix with oneself
-            partner, lam = torch.arange(len(batch.item)), torch.ones(len(batch.item))
+        partner, lam = self.draw(batch.item, rng)
         n, d = len(lam), len(b_x)
         lam2 = torch.cat([lam, 1 - lam]).view(2, n)
         mixed = _Mixed(W_a, batch.annotator, partner, lam2)

@@ -149,8 +149,10 @@ class AnnotMix(Approach):
         return self._step(batch, rng)
 
     def draw(self, item: Tensor, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
-        """Partners and λ of the batch's triples, shapes (P,) and (P,)."""
+        """Partners and λ of the batch's triples, shapes (P,) and (P,); without mixing, each with itself."""
         n = len(item)
+        if self.alpha == 0:
+            return torch.arange(n, device=item.device), torch.ones(n, device=item.device)
         if self.pairing == "across":
             partner = mixup.pair_across(n, rng)
         else:
