@@ -26,8 +26,8 @@ import numpy as np
 import pandas as pd
 
 from annotmix import Annotations
-from annotmix.aggregation import aggregate
 from annotmix.datasets.fetch import data_folders
+from annotmix.labels.aggregation import aggregate
 
 SETS = ("bluebird", "dog", "web", "zencrowd_us")
 METHODS = {"mv": ("majority vote", crowdkit.MajorityVote), "ds": ("Dawid–Skene", crowdkit.DawidSkene)}

@@ -25,7 +25,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
 import annotmix
-from annotmix.simulation import hammer, simulate
+from annotmix.datasets.simulation import hammer, simulate
 
 torch.set_num_threads(1)
 

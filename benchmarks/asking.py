@@ -39,7 +39,7 @@ import pandas as pd
 import torch
 
 import annotmix
-from annotmix.simulation import confuser, hammer, simulate, spammer, specialist
+from annotmix.datasets.simulation import confuser, hammer, simulate, spammer, specialist
 
 torch.set_num_threads(1)
 EACH = 3

@@ -25,7 +25,7 @@ import torch
 import annotmix
 from annotmix import Annotations
 from annotmix.datasets import Dataset, load_dataset
-from annotmix.simulation import hammer, simulate, spammer, thin
+from annotmix.datasets.simulation import hammer, simulate, spammer, thin
 
 torch.set_num_threads(1)
 APPROACHES = {

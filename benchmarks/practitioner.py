@@ -34,10 +34,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 
 import annotmix
-from annotmix.annotations import Annotations
-from annotmix.beliefs import beliefs
-from annotmix.metrics import perf_auroc
-from annotmix.run.defaults import DEFAULT_APPROACH
+from annotmix.estimators.beliefs import beliefs
+from annotmix.labels.annotations import Annotations
+from annotmix.labels.metrics import perf_auroc
+from annotmix.runs.defaults import DEFAULT_APPROACH
 
 torch.set_num_threads(1)
 FOLDS = 5

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 import annotmix
-from annotmix.annotations import Annotations
+from annotmix.labels.annotations import Annotations
 
 torch.set_num_threads(1)
 

@@ -53,7 +53,7 @@ clf = annotmix.{estimator}({shown}).fit(X, labels)
 On the command line: `annotmix fit labels.csv --features items.csv --approach {approach.name}`.
 
 Besides the parameters below, the estimator has those that
-[all share](../api.md#annotmix.multi_annotator.MultiAnnotatorClassifier).
+[all share](../api.md#annotmix.estimators.multi_annotator.MultiAnnotatorClassifier).
 
 ::: {approach.__module__}.{approach.__name__}
     options:

@@ -19,7 +19,7 @@ from scipy import ndimage
 from sklearn.datasets import load_digits
 
 from annotmix import Annotations, AnnotMixSegmenter, dawid_skene
-from annotmix.pixels import AnnotMixPixels
+from annotmix.estimators.pixels import AnnotMixPixels
 
 SIZE = 32
 #: In the first crowd no two share an error; in the second one two of five mark too much.

@@ -12,25 +12,25 @@ __version__ = "0.1.0"
 
 #: Public name → module that holds it.
 _HOMES = {
-    "AnnotMixSegmenter": "annotmix.segmentation",
-    "Annotations": "annotmix.annotations",
-    "aggregate": "annotmix.aggregation",
-    "dawid_skene": "annotmix.aggregation",
+    "AnnotMixSegmenter": "annotmix.estimators",
+    "Annotations": "annotmix.labels",
+    "aggregate": "annotmix.labels",
+    "dawid_skene": "annotmix.labels",
     "Approach": "annotmix.approaches",
     "Batch": "annotmix.approaches",
     "get_approach": "annotmix.approaches",
-    "hold_out": "annotmix.heldout",
+    "hold_out": "annotmix.labels",
     "ImageEncoder": "annotmix.encoders",
     "TextEncoder": "annotmix.encoders",
-    "label_scorer": "annotmix.heldout",
+    "label_scorer": "annotmix.labels",
     "list_approaches": "annotmix.approaches",
     "list_datasets": "annotmix.datasets",
     "load": "annotmix.estimators",
     "load_dataset": "annotmix.datasets",
-    "majority_vote": "annotmix.aggregation",
+    "majority_vote": "annotmix.labels",
     "make_classifier": "annotmix.estimators",
     "register": "annotmix.approaches",
-    "suggest": "annotmix.suggestion",
+    "suggest": "annotmix.estimators",
 }
 
 

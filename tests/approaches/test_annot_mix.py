@@ -8,10 +8,9 @@ import torch
 from torch import nn
 
 import annotmix
-from annotmix import mixup
 from annotmix.approaches import Batch
 from annotmix.approaches.annot_mix import AnnotMix
-from annotmix.networks import CNN, MLP, Classifier
+from annotmix.networks import CNN, MLP, Classifier, mixup
 
 C, M, P = 3, 4, 7
 

@@ -8,12 +8,11 @@ import pytest
 import torch
 
 import annotmix
-from annotmix import mixup
-from annotmix.annotations import Annotations
 from annotmix.approaches import Batch, get_approach
-from annotmix.counting import CountedConfusion, Labelled
-from annotmix.inference import Features
-from annotmix.networks import MLP, Classifier
+from annotmix.labels.annotations import Annotations
+from annotmix.networks import MLP, Classifier, mixup
+from annotmix.networks.counting import CountedConfusion, Labelled
+from annotmix.networks.features import Features
 
 N, D, H, C, M, K = 30, 4, 6, 3, 5, 3
 CPU = torch.device("cpu")

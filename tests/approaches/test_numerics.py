@@ -12,8 +12,8 @@ from torch.nn import functional as F
 import annotmix
 from annotmix import Annotations
 from annotmix.approaches import Batch, get_approach
-from annotmix.losses import adapt, volume_penalty
 from annotmix.networks import MLP, AnnotatorNetwork, Classifier
+from annotmix.networks.losses import adapt, volume_penalty
 
 D, H = 4, 8
 NAMES = [

@@ -19,9 +19,8 @@ from scipy import stats
 from torch import nn
 
 import annotmix
-from annotmix import mixup
 from annotmix.approaches import Batch, get_approach
-from annotmix.networks import Classifier
+from annotmix.networks import Classifier, mixup
 
 B, C, M, D, H = 5, 3, 4, 5, 6
 OURS = [n for n in annotmix.list_approaches() if get_approach(n).__module__.startswith("annotmix.approaches")]

@@ -4,10 +4,10 @@ import sys
 import numpy as np
 import pytest
 
+from annotmix._common.cache import cache_folder
 from annotmix.encoders import TextEncoder
 from annotmix.encoders import cache as cache_module
 from annotmix.encoders.cache import SHARD, FeatureCache
-from annotmix.folders import cache_folder
 
 TEXTS = ["the cat sat", "a dog ran on the mat", "it was very happy", "the cat sat"]
 

@@ -23,12 +23,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from annotmix import by_hand, mixup
-from annotmix.annotations import Annotations
 from annotmix.approaches.base import About, Approach, Batch
-from annotmix.layers import through
-from annotmix.losses import mixed_nll
-from annotmix.networks import AnnotatorEmbedding, AnnotatorNetwork, Classifier, DescribedEmbedding, depths
+from annotmix.labels.annotations import Annotations
+from annotmix.networks import (
+    AnnotatorEmbedding,
+    AnnotatorNetwork,
+    Classifier,
+    DescribedEmbedding,
+    by_hand,
+    depths,
+    mixup,
+)
+from annotmix.networks.layers import through
+from annotmix.networks.losses import mixed_nll
 
 #: Classes up to which confusion matrices are dense by default, and their rank beyond.
 DENSE_UP_TO, RANK = 200, 8
@@ -56,8 +63,9 @@ class AnnotMix(Approach):
         Learn who an annotator is beside what `annotator_features` in `fit` say. False: two annotators with
         the same features are the same.
     confusion_rank : int, optional
-        Ways in which labels go wrong that a confusion matrix can tell apart (see `annotmix.confusion`); 0 is
-        the paper's dense matrix. By default dense up to 200 classes, and 8 beyond.
+        Ways in which labels go wrong that a confusion matrix can tell apart (see
+        `annotmix.networks.confusion`); 0 is the paper's dense matrix. By default dense up to 200 classes,
+        and 8 beyond.
     """
 
     name = "annot-mix"

@@ -5,9 +5,10 @@ with the final classifier, which learns from all; their targets are class probab
 
     x̃ = λ x_i + (1−λ) x_î,   q̃ = λ q_i + (1−λ) q_î,   loss = −mean Σ_c q̃_c log p_c(x̃),   λ ~ Beta(α, α)
 
-q starts as Dawid–Skene's with shrunken confusion matrices θ (see `annotmix.counting`). From the first fifth
-of the epochs on it is refined after every epoch, with p̂_n the prediction of the classifier that has not seen
-item n, θ counted without item n, and each of the l_n labels of the item weighing β_n = max(β, 1/l_n):
+q starts as Dawid–Skene's with shrunken confusion matrices θ (see
+`annotmix.networks.counting`). From the first fifth of the epochs on it is refined after every epoch,
+with p̂_n the prediction of the classifier that has not seen item n, θ counted without item n, and each of
+the l_n labels of the item weighing β_n = max(β, 1/l_n):
 
     q_nc ∝ p̂_nc · π_c^s / mean(p̂)_c · Π_m θ_m[c, z_nm]^β_n
 
@@ -30,15 +31,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from annotmix import mixup
-from annotmix.annotations import Annotations
 from annotmix.approaches.base import Approach, Batch
-from annotmix.counting import TINY, CountedConfusion, Labelled
-from annotmix.networks import Classifier
-from annotmix.stack import Committee
+from annotmix.labels.annotations import Annotations
+from annotmix.networks import Classifier, mixup
+from annotmix.networks.counting import TINY, CountedConfusion, Labelled
+from annotmix.networks.stack import Committee
 
 if TYPE_CHECKING:
-    from annotmix.inference import Features
+    from annotmix.networks.features import Features
 
 #: Share of the epochs before the first refinement.
 WARM_UP = 0.2

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from annotmix.annotations import Annotations
-from annotmix.losses import annotator_log_proba
+from annotmix.labels.annotations import Annotations
 from annotmix.networks import Classifier
+from annotmix.networks.losses import annotator_log_proba
 
 if TYPE_CHECKING:
-    from annotmix.inference import Features
+    from annotmix.networks.features import Features
 
 #: How an approach defines p_perf, the chance that an annotator's label is right (see docs/approaches.md).
 PerfDefinition = Literal["diagonal", "agreement", "reliability"]
@@ -37,7 +37,8 @@ class Batch(NamedTuple):
         Which items of the training data the instances are.
     weight : tensor, shape (P,), optional
         How much each label counts; None is one each. With weights, an annotator may have several labels for
-        an instance: a distribution over classes. `annotmix.losses.label_mean` is the mean that respects them.
+        an instance: a distribution over classes. `annotmix.networks.losses.label_mean` is
+        the mean that respects them.
     own_rows, own_labels : slice
         Which of the instances and labels this process answers for: all, unless there are several processes
         and the approach mixes.

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from annotmix.approaches.base import Approach, Batch
-from annotmix.losses import adapt, label_mean
 from annotmix.networks import AnnotatorEmbedding, Classifier
+from annotmix.networks.losses import adapt, label_mean
 
 
 class Conal(Approach):

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from annotmix.approaches.base import Approach, Batch
-from annotmix.losses import label_log_likelihood, label_mean
 from annotmix.networks import Classifier
+from annotmix.networks.losses import label_log_likelihood, label_mean
 
 
 class ConfusionTable(Approach):

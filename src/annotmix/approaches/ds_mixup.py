@@ -1,6 +1,6 @@
 """ds-mixup: vanilla mixup on the most probable classes of the Dawid–Skene model.
 
-The model, EM with a confusion matrix an annotator, is described in `annotmix.aggregation.dawid_skene`.
+The model, EM with a confusion matrix an annotator, is described in `annotmix.labels.aggregation.dawid_skene`.
 
 Dawid, Skene: Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm. Applied
 Statistics 28(1), 1979, pp. 20–28.
@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from annotmix.aggregation import aggregated, dawid_skene
-from annotmix.annotations import Annotations
 from annotmix.approaches.two_stage import TwoStage
+from annotmix.labels.aggregation import aggregated, dawid_skene
+from annotmix.labels.annotations import Annotations
 from annotmix.networks import Classifier
 
 

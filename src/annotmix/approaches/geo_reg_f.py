@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from annotmix.approaches.confusion_table import ConfusionTable, check_weight
-from annotmix.layers import AllRows
-from annotmix.losses import volume_penalty
 from annotmix.networks import Classifier
+from annotmix.networks.layers import AllRows
+from annotmix.networks.losses import volume_penalty
 
 
 class GeoRegF(ConfusionTable):

@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from annotmix.approaches.confusion_table import ConfusionTable, check_weight
-from annotmix.losses import volume_penalty
 from annotmix.networks import Classifier
+from annotmix.networks.losses import volume_penalty
 
 
 class GeoRegW(ConfusionTable):

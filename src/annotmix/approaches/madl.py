@@ -23,10 +23,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from annotmix.approaches.base import Approach, Batch
-from annotmix.confusion import ConfusionHead
-from annotmix.layers import BatchNorm
-from annotmix.losses import label_mean
 from annotmix.networks import AnnotatorEmbedding, Classifier
+from annotmix.networks.confusion import ConfusionHead
+from annotmix.networks.layers import BatchNorm
+from annotmix.networks.losses import label_mean
 
 #: Pairs of annotators whose distance is computed at a time.
 PAIRS = 1 << 22

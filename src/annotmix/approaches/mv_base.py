@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from annotmix.aggregation import aggregated, majority_vote
-from annotmix.annotations import Annotations
 from annotmix.approaches.two_stage import TwoStage
+from annotmix.labels.aggregation import aggregated, majority_vote
+from annotmix.labels.annotations import Annotations
 from annotmix.networks import Classifier
 
 

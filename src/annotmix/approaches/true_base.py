@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from annotmix.annotations import Annotations
 from annotmix.approaches.two_stage import TwoStage
+from annotmix.labels.annotations import Annotations
 from annotmix.networks import Classifier
 
 

@@ -15,10 +15,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from annotmix import mixup
 from annotmix.approaches.base import Approach, Batch
-from annotmix.losses import label_mean
-from annotmix.networks import Classifier
+from annotmix.networks import Classifier, mixup
+from annotmix.networks.losses import label_mean
 
 
 class TwoStage(Approach):

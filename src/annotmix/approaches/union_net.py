@@ -19,8 +19,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from annotmix.approaches.base import Approach, Batch
-from annotmix.losses import annotator_log_proba
 from annotmix.networks import Classifier
+from annotmix.networks.losses import annotator_log_proba
 
 
 class UnionNet(Approach):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from annotmix import extras
+from annotmix._common import optional as extras
 
 
 def require(module: str) -> Any:

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from annotmix._common.files import write_atomically
 from annotmix.bench import require
 from annotmix.bench.results import EPOCHS, Results
 from annotmix.bench.stats import Comparison
-from annotmix.persistence import write_atomically
 
 KINDS = ("png", "svg", "pdf")
 #: Okabe–Ito without yellow, which is too light for a line on white.

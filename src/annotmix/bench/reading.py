@@ -9,16 +9,16 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from annotmix._common.words import show, some
 from annotmix.approaches import get_approach
 from annotmix.bench import require
 from annotmix.bench.study import ApproachEntry, DatasetEntry, Study, parameter_defaults
 from annotmix.datasets.loading import get_spec
 from annotmix.encoders import make_encoder
-from annotmix.engine import randomness
 from annotmix.estimators import make_classifier
-from annotmix.names import show, some
+from annotmix.estimators.parameters import check_parameters
 from annotmix.networks import Classifier, make_backbone
-from annotmix.parameters import check_parameters
+from annotmix.training.loop import randomness
 
 SEEDS = 10
 

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from annotmix._common.progress import Progress
 from annotmix.bench import require
 from annotmix.bench.run import code, execute, prepare
 from annotmix.bench.store import Store, driving
 from annotmix.bench.study import DatasetEntry, Run, Study
-from annotmix.progress import Progress
 
 #: How often a run may lose its worker before it counts as failed.
 LOST_WORKERS = 3

@@ -29,8 +29,8 @@ def predict(
     """
     output = Output(quiet, as_json or out is None)
     with one_line(*MISTAKES), interruptible(lambda: _NOTHING):
-        from annotmix.run import asking
-        from annotmix.run.spreadsheet import deliver
+        from annotmix.runs import asking
+        from annotmix.runs.spreadsheet import deliver
 
         table, notes = asking.predict(run, file, ids, item_column, text_column, progress=not quiet)
         for note in notes:
@@ -53,8 +53,8 @@ def evaluate(
     output = Output(quiet, as_json)
     with one_line(*MISTAKES), interruptible(lambda: _NOTHING):
         from annotmix.reading import Columns
-        from annotmix.run import asking
-        from annotmix.run.summary import score_lines
+        from annotmix.runs import asking
+        from annotmix.runs.summary import score_lines
 
         found = asking.evaluate(run, truth, Columns(task=task, label=label))
         for line in score_lines(found):
@@ -95,8 +95,8 @@ def suggest(
     """
     output = Output(quiet, as_json or out is None)
     with one_line(*MISTAKES), interruptible(lambda: _NOTHING):
-        from annotmix.run import asking
-        from annotmix.run.spreadsheet import deliver
+        from annotmix.runs import asking
+        from annotmix.runs.spreadsheet import deliver
 
         table, notes = asking.suggest(
             run,
@@ -123,7 +123,7 @@ def report(
     """
     output = Output(quiet, as_json)
     with one_line(*MISTAKES), interruptible(lambda: _NOTHING):
-        from annotmix.run import asking
+        from annotmix.runs import asking
 
         path = asking.report(run, out)
         output.say(f"Report: {path}  ({path.resolve().as_uri()})")
@@ -142,7 +142,7 @@ def export(
     """
     output = Output(quiet, as_json)
     with one_line(*MISTAKES), interruptible(lambda: _NOTHING):
-        from annotmix.run.exporting import export_onnx
+        from annotmix.runs.exporting import export_onnx
 
         facts = export_onnx(run, onnx)
         checked = facts["checked"]

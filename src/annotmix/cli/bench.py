@@ -153,7 +153,7 @@ def _write(text: str, out: Path | None) -> None:
     if out is None:
         typer.echo(text, nl=False)
         return
-    from annotmix.persistence import write_atomically
+    from annotmix._common.files import write_atomically
 
     write_atomically(out, lambda temporary: Path(temporary).write_text(text, encoding="utf-8"))
     typer.echo(f"Written: {out}")

@@ -21,7 +21,7 @@ def demo(
 
     Example: annotmix demo --out my-folder
     """
-    from annotmix.demo import run_demo
+    from annotmix.runs.demo import run_demo
 
     with one_line(OSError):
         run_demo(out, seed)

@@ -62,6 +62,6 @@ class Output:
     def document(self, content: Any) -> None:
         """The one document; nothing where none is wanted."""
         if self.as_json:
-            from annotmix.run.storage import plain
+            from annotmix.runs.storage import plain
 
             typer.echo(json.dumps(plain(content), ensure_ascii=False, allow_nan=False))

@@ -9,7 +9,7 @@ import typer
 
 from annotmix.cli import options
 from annotmix.cli.errors import MISTAKES, Output, interruptible, one_line
-from annotmix.run.defaults import DEFAULT_APPROACH, EPOCHS
+from annotmix.runs.defaults import DEFAULT_APPROACH, EPOCHS
 
 
 def fit(
@@ -59,7 +59,7 @@ def fit(
 
     Example: annotmix fit labels.csv --features items.csv --out my-run
     """
-    from annotmix.run.request import Request
+    from annotmix.runs.request import Request
 
     output = Output(quiet, as_json)
     request = Request(
@@ -70,8 +70,8 @@ def fit(
         seed=seed, devices=devices, resume=resume, overwrite=overwrite,
     )  # fmt: skip
     with one_line(*MISTAKES), interruptible(lambda: _go_on(request)):
-        from annotmix.run.fitting import fit as run_fit
-        from annotmix.run.summary import lines, summary
+        from annotmix.runs.fitting import fit as run_fit
+        from annotmix.runs.summary import lines, summary
 
         found = run_fit(request, output.say, progress=not quiet)
         for line in lines(found, out):
@@ -103,8 +103,8 @@ def aggregate(
     output = Output(quiet, as_json or out is None)
     with one_line(*MISTAKES), interruptible(lambda: "Nothing was written."):
         from annotmix.reading import Columns
-        from annotmix.run.aggregating import aggregate_file
-        from annotmix.run.spreadsheet import deliver
+        from annotmix.runs.aggregating import aggregate_file
+        from annotmix.runs.spreadsheet import deliver
 
         columns = Columns(task, worker, label, tuple(missing or ()), weight)
         table = aggregate_file(labels, method, seed, form, columns, output.say)
@@ -112,7 +112,7 @@ def aggregate(
 
 
 def _go_on(request: object) -> str:
-    from annotmix.run.request import Request
+    from annotmix.runs.request import Request
 
     assert isinstance(request, Request)
     if any(request.out.glob("checkpoint/*.safetensors")):

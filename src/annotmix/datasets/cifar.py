@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from annotmix.annotations import Annotations
 from annotmix.datasets.rows import (
     Codes,
     DatasetFileError,
@@ -31,6 +30,7 @@ from annotmix.datasets.rows import (
     split_header,
 )
 from annotmix.datasets.spec import words
+from annotmix.labels.annotations import Annotations
 
 CIFAR10_CLASSES = words("airplane automobile bird cat deer dog frog horse ship truck")
 CIFAR100_CLASSES = words(

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from annotmix.annotations import Annotations
+from annotmix._common.cache import cache_folder
 from annotmix.datasets.rows import Codes, Part
+from annotmix.datasets.simulation import hammer, simulate, thin
 from annotmix.datasets.spec import Spec
-from annotmix.folders import cache_folder
-from annotmix.simulation import hammer, simulate, thin
+from annotmix.labels.annotations import Annotations
 
 #: Simulated annotators of a dataset.
 NAMES = [f"annotator-{number:02d}" for number in range(1, 21)]
@@ -47,7 +47,7 @@ def _networks(
     spec: Spec, parts: Mapping[str, Part], classes: NDArray[Any], crowd: Crowd
 ) -> dict[str, Annotations]:
     """Annotators who are networks that learnt from different parts of the training set."""
-    from annotmix.simulation import simulate_annotators
+    from annotmix.datasets.simulation import simulate_annotators
 
     assert spec.simulation is not None
     X = {name: _features(part.X, spec.kind, crowd.encoder) for name, part in parts.items()}

@@ -20,10 +20,10 @@ from typing import Any
 
 from filelock import FileLock
 
+from annotmix._common.cache import cache_folder
+from annotmix._common.progress import Progress
 from annotmix.datasets.rows import DatasetFileError
 from annotmix.datasets.spec import File
-from annotmix.folders import cache_folder
-from annotmix.progress import Progress
 
 #: Environment variable that names a data folder.
 VARIABLE = "ANNOTMIX_DATA"

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from annotmix.annotations import Annotations
+from annotmix._common.progress import Progress
 from annotmix.datasets.crowds import Crowd
 from annotmix.datasets.fetch import data_folders, find, matches
 from annotmix.datasets.loading import build, get_spec, list_datasets, read_parts
 from annotmix.datasets.rows import Codes, DatasetFileError, Raw
 from annotmix.datasets.spec import Figures, File, Spec
-from annotmix.progress import Progress
+from annotmix.labels.annotations import Annotations
 
 #: Figure → its title and how it is written.
 COLUMNS = {

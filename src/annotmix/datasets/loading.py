@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from annotmix.annotations import Annotations
 from annotmix.datasets.catalogue import SPECS
 from annotmix.datasets.crowds import Crowd, simulated_labels
 from annotmix.datasets.fetch import obtain
 from annotmix.datasets.rows import Codes, DatasetFileError, Part, Raw
 from annotmix.datasets.spec import Spec
+from annotmix.labels.annotations import Annotations
 
 
 @dataclass(frozen=True, eq=False)

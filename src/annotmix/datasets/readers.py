@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from annotmix.annotations import Annotations
+from annotmix._common.progress import Progress
 from annotmix.datasets.matlab import read_arrays
 from annotmix.datasets.rows import (
     Codes,
@@ -31,7 +31,7 @@ from annotmix.datasets.rows import (
     read_words,
     split_header,
 )
-from annotmix.progress import Progress
+from annotmix.labels.annotations import Annotations
 
 Paths = Mapping[str, Path]
 PARTS = ("train", "valid", "test")

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from annotmix.annotations import Annotations
-from annotmix.names import some
+from annotmix._common.words import some
+from annotmix.labels.annotations import Annotations
 
 Codes = NDArray[np.int64]
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from torch import Tensor
 
+from annotmix._common.cache import cache_folder
+from annotmix._common.progress import Progress
 from annotmix.encoders.cache import SHARD, FeatureCache
 from annotmix.encoders.checkpoints import content_hash
-from annotmix.folders import cache_folder
-from annotmix.progress import Progress
 
 Floats = NDArray[np.float32]
 #: Counts the ways of computing features; features of another way are not used.

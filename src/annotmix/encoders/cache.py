@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from annotmix.persistence import write_atomically
+from annotmix._common.files import write_atomically
 
 Floats = NDArray[np.float32]
 #: Most rows of one file; a kill loses the work on no more than so many.

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from annotmix import extras
+from annotmix._common import optional as extras
 
 _READ = ("*.json", "*.txt", "*.model", "*.safetensors")
 #: Seconds that the hub may take to answer.

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from annotmix.devices import pick_device
+from annotmix._common.progress import Progress
 from annotmix.encoders import efficientnet, pictures
 from annotmix.encoders.base import Encoder, Floats, Network
 from annotmix.encoders.checkpoints import checkpoint_files, find_checkpoint, load_checkpoint
-from annotmix.progress import Progress
+from annotmix.networks.devices import pick_device
 
 
 class _View(NamedTuple):

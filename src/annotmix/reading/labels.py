@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from annotmix._common.words import shown
 from annotmix.reading import files
-from annotmix.reading.columns import find_column, shown
+from annotmix.reading.columns import find_column
 from annotmix.reading.doccano import is_doccano, read_doccano
 from annotmix.reading.files import Source
 from annotmix.reading.forms import Columns, Labelled, Rows

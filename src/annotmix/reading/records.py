@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from annotmix.reading.columns import ALIASES, shown
+from annotmix._common.words import shown
+from annotmix.reading.columns import ALIASES
 from annotmix.reading.forms import Rows
 from annotmix.reading.values import as_texts
 

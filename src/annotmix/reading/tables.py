@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from annotmix.reading.columns import find_column, guess_column, near_column, shown
+from annotmix._common.words import shown
+from annotmix.labels.names import MISSING
+from annotmix.reading.columns import find_column, guess_column, near_column
 from annotmix.reading.forms import Columns, Rows
-from annotmix.reading.values import MISSING, Texts, as_texts
+from annotmix.reading.values import Texts, as_texts
 
 
 def read_long(table: pd.DataFrame, columns: Columns, name: str) -> Rows:

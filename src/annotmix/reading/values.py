@@ -11,13 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from annotmix.annotations import Annotations
-from annotmix.names import some
+from annotmix._common.words import some
+from annotmix.labels.annotations import Annotations
+from annotmix.labels.names import MISSING
 
 #: Longest id, name of an annotator, or label; a longer one is a text in the wrong column.
 LONGEST = 1000
-#: What stands for a missing value, besides an empty cell; compared without case. ("None" can be a class.)
-MISSING = ("nan", "null", "na", "n/a", "<na>", "#n/a")
 _INTEGER = re.compile(r"-?\d{1,18}")
 _AS_FLOAT = re.compile(r"-?\d{1,18}(\.0*)?")
 

@@ -1,0 +1,400 @@
+"""The scikit-learn classifier that all approaches share: validate, encode, call the engine, ask the model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import assert_all_finite, check_is_fitted, validate_data
+
+from annotmix.approaches import Approach
+from annotmix.encoders import Encoder, make_encoder
+from annotmix.estimators import unseen as unseen_annotators
+from annotmix.estimators.answers import AnnotatorAnswers
+from annotmix.estimators.description import REFERENCE_NAME, describe, fingerprint
+from annotmix.estimators.parameters import check_parameters, seed_of
+from annotmix.labels.accepted import as_annotations, require_labels
+from annotmix.labels.annotations import Annotations
+from annotmix.labels.heldout import hold_out
+from annotmix.networks import Classifier, make_backbone
+from annotmix.networks.devices import pick_device
+from annotmix.networks.features import Features
+from annotmix.training import persistence
+from annotmix.training.augmentation import get_augmentation
+from annotmix.training.inference import EvaluationSet, encode, probabilities, scores
+from annotmix.training.loop import (
+    HELD_OUT,
+    INITIALISATION,
+    REFERENCE,
+    VALIDATION,
+    Settings,
+    randomness,
+    train,
+)
+
+#: Training instances that `annotator_confusion()` averages over when it gets none.
+REFERENCE_SIZE = 256
+
+
+class MultiAnnotatorClassifier(AnnotatorAnswers, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier that learns from the labels of many annotators.
+
+    Parameters
+    ----------
+    encoder : str or encoder, optional
+        Turns texts or images into the instances that the backbone takes: an encoder of `annotmix.encoders`
+        or its name, such as "text:minilm", "image:efficientnet-lite0" or "text:/folder/of/a/checkpoint". X
+        is then a list, array or Series of texts, of image files or of uint8 images, everywhere.
+    backbone : {"mlp", "cnn", "resnet18"} or torch.nn.Module, default="mlp"
+        Turns instances into features. A module of your own maps a batch to features of shape (n, H).
+    hidden : tuple of int, default=(256, 128)
+        Widths of the layers of "mlp" and "cnn".
+    dropout : float, default=0.0
+        Dropout after every layer of "mlp".
+    max_epochs : int, default=50
+    batch_size : int, default=64
+        Instances in a batch; they bring all their labels.
+    lr : float, default=0.01
+        Learning rate of RAdam at the start; it falls to 0 along a cosine.
+    weight_decay : float, default=0.0
+        L2 penalty on the classification model.
+    augment : {None, "crop-flip"}, default=None
+        Random changes of training images, shape (channels, height, width): "crop-flip" shifts by up to four
+        pixels and mirrors, as is usual for a "resnet18" on photographs. Not by default, as a mirrored
+        letter is no letter.
+    select : {"last", "best"}, default="last"
+        Weights after the last epoch, or of the epoch with the best score on `validation`.
+    classes : sequence, optional
+        All classes; by default those that occur among the labels.
+    missing_label : any, default=-1
+        Marks a missing label in a label matrix, besides `nan` and `None`.
+    random_state : int, RandomState instance or None, default=None
+        The same integer gives the same weights.
+    device : str, default="auto"
+        "cpu", "cuda", "mps"; "auto" takes a GPU where there is one.
+    devices : int, optional
+        Processes that train together, each on a device or a core of its own, to the same result within
+        rounding. By default one, or those that torchrun has started; 1 is always this process alone.
+    precision : str, default="32-true"
+        As in Lightning Fabric, for example "bf16-mixed".
+    checkpoint : path, optional
+        Folder in which training leaves its state every `checkpoint_every` epochs and after the last one.
+        A run that finds its own state there goes on from it, to the same bits; needs an integer
+        `random_state`.
+    checkpoint_every : int, default=10
+    progress : bool, default=True
+        Show progress where training takes longer than two seconds.
+    """
+
+    _approach: ClassVar[type[Approach]]
+
+    def __init__(
+        self,
+        *,
+        encoder: str | Encoder | None = None,
+        backbone: str | torch.nn.Module = "mlp",
+        hidden: tuple[int, ...] = (256, 128),
+        dropout: float = 0.0,
+        max_epochs: int = 50,
+        batch_size: int = 64,
+        lr: float = 1e-2,
+        weight_decay: float = 0.0,
+        augment: str | None = None,
+        select: str = "last",
+        classes: Iterable[Any] | None = None,
+        missing_label: Any = -1,
+        random_state: Any = None,
+        device: str = "auto",
+        devices: int | None = None,
+        precision: str = "32-true",
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 10,
+        progress: bool = True,
+    ):
+        self.encoder = encoder
+        self.backbone = backbone
+        self.hidden = hidden
+        self.dropout = dropout
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.augment = augment
+        self.select = select
+        self.classes = classes
+        self.missing_label = missing_label
+        self.random_state = random_state
+        self.device = device
+        self.devices = devices
+        self.precision = precision
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.progress = progress
+
+    # ---------------------------------------------------------------- training
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        tasks: Iterable[Any] | None = None,
+        annotator_features: pd.DataFrame | None = None,
+        validation: tuple[Any, ...] | Literal["labels"] | None = None,
+        monitor: Mapping[str, tuple[Any, ...]] | None = None,
+    ) -> MultiAnnotatorClassifier:
+        """Train on instances and the labels that annotators gave them.
+
+        Parameters
+        ----------
+        X : array-like, memory-mapped array or DataFrame, shape (n, n_features) or (n, ...)
+            Instances. A memory-mapped array is read batch by batch. Images of dtype uint8 stay bytes in
+            memory and reach the backbone divided by 255. With `encoder`: texts or images.
+        y : label matrix, long table, Annotations or vector
+            A matrix has a row an item and a column an annotator. A long table (columns `task`, `worker`,
+            `label`, and `weight` if labels have one) is matched to X by its index or by `tasks`. A vector is
+            the labels of one annotator, an array of shape (n, n_annotators, n_classes) soft labels.
+        tasks : iterable, optional
+            Names of the rows of X.
+        annotator_features : DataFrame, optional
+            What is known about annotators, indexed by their names: numbers and categories, some of which may
+            be missing. For annot-mix.
+        validation : (X, y_true), (X, y_true, labels), (X, None, labels) or "labels", optional
+            What selects the best epoch; scored after every epoch. Clean labels by accuracy; annotators'
+            labels of instances whose true class is not known by their likelihood, label-ll; "labels" holds
+            out those of a tenth of the items, drawn by the seed, which are then not trained on.
+        monitor : mapping of name to (X, y_true) or (X, y_true, labels), optional
+            Further sets to score after every epoch; `y_true` may be None. The scores are in `history_`.
+        """
+        check_parameters(self, validation is not None)
+        rows, names = self._check_X(X, tasks, reset=True)
+        annotations = as_annotations(
+            y, len(rows), names, missing_label=self.missing_label, classes=self.classes
+        )
+        require_labels(annotations)
+        self.seed_ = seed_of(self.random_state)
+        if isinstance(validation, str):
+            annotations, held = self._hold_out(annotations, validation)
+        elif validation is not None and validation[1] is None:
+            self._require_annotator_model()
+        device = pick_device(self.device)
+        self.classes_, self.annotators_ = np.array(annotations.classes), np.array(annotations.annotators)
+        if self.classes_.dtype == object and all(isinstance(c, str) for c in self.classes_):
+            self.classes_ = self.classes_.astype(str)
+        with randomness(self.seed_, INITIALISATION) as rng:
+            learnt = self._approach.prepare(annotations, rng)
+            self.annotator_preparation_, described = None, None
+            if annotator_features is not None:
+                self.annotator_preparation_, described = unseen_annotators.prepare(
+                    self._approach, annotator_features, self.annotators_
+                )
+            self.module_ = self._make_module(len(learnt.annotators), described).to(device)
+        self.labels_per_annotator_ = np.array(annotations.labels_per_annotator)
+        if learnt is not annotations:
+            self.aggregated_labels_ = learnt.to_matrix().iloc[:, 0].rename("label")
+        views = rows.ndim > 1 + len(self._shape)
+        data = Features(rows, device, views)
+        sets = {name: self._evaluation_set(*parts) for name, parts in (monitor or {}).items()}
+        if isinstance(validation, str):
+            some_rows = np.flatnonzero(held.labels_per_item)
+            held = held.align(items=held.items[some_rows])
+            sets[VALIDATION] = EvaluationSet(Features(rows[some_rows], device, views), None, held)
+        elif validation is not None:
+            sets[VALIDATION] = self._evaluation_set(*validation)
+        settings = Settings(
+            max_epochs=self.max_epochs,
+            batch_size=self.batch_size,
+            lr=self.lr,
+            weight_decay=self.weight_decay,
+            augment=get_augmentation(self.augment, self._shape),
+            seed=self.seed_,
+            precision=self.precision,
+            devices=self.devices,
+            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+            checkpoint_every=self.checkpoint_every,
+            progress=self.progress,
+        )
+        run = train(
+            self.module_,
+            data,
+            learnt,
+            settings,
+            sets,
+            fingerprint(self, rows, learnt, described) if self.checkpoint is not None else "",
+        )
+        self.history_ = pd.DataFrame(run.history).set_index("epoch")
+        self.n_iter_ = run.epoch
+        self.best_epoch_ = run.best_epoch
+        with randomness(self.seed_, REFERENCE) as rng:
+            sample = np.sort(rng.permutation(np.flatnonzero(learnt.labels_per_item))[:REFERENCE_SIZE])
+        reference = Features(rows[sample], device, views)
+        self.module_.finish()
+        kept = self.module_.state_dict()
+        states = {"last": kept} | ({"best": run.best_state} if run.best_state else {})
+        self.states_ = {
+            which: {name: state[name].detach() for name in kept} for which, state in states.items()
+        }
+        for state in self.states_.values():
+            self.module_.load_state_dict(state, assign=True)
+            state[REFERENCE_NAME] = encode(self.module_, reference)[0].clone()
+        return self.use(self.select)
+
+    def use(self, which: str) -> MultiAnnotatorClassifier:
+        """Switch to the weights of the "last" or the "best" epoch without training again."""
+        if which not in self.states_:
+            raise ValueError(
+                f"There are no {which!r} weights, only {', '.join(map(repr, self.states_))}; "
+                '"best" needs validation= in fit.'
+            )
+        state = dict(self.states_[which])
+        # a copy: results depend on the alignment of memory, and a loaded file has its own
+        self._reference = state.pop(REFERENCE_NAME).to(self._device).clone()
+        self.module_.load_state_dict(state, assign=True)  # the module is a view of the state: no second copy
+        self.module_.eval()
+        return self
+
+    # ---------------------------------------------------------------- classes
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Class probabilities, shape (n, C)."""
+        _, log_p = self._encode(X)
+        return probabilities(log_p)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of every instance, shape (n,)."""
+        _, log_p = self._encode(X)
+        return np.asarray(self.classes_[log_p.argmax(dim=-1).cpu().numpy()])
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, y_true: Any = None) -> float:
+        """Accuracy on true classes (clf-acc).
+
+        Parameters
+        ----------
+        X : array-like, shape (n, ...)
+        y : array-like, shape (n,)
+            True classes.
+        y_true : array-like, shape (n,), optional
+            True classes, in place of `y`. For model selection, where scikit-learn hands the annotators'
+            labels on as `y`: `GridSearchCV(clf.set_score_request(y_true=True), …).fit(X, Z, y_true=truth)`
+            with scikit-learn's metadata routing enabled.
+        """
+        truth = y if y_true is None else y_true
+        if isinstance(truth, Annotations) or np.ndim(truth) != 1:
+            raise ValueError(
+                "score compares with one true class a row, found labels of shape "
+                f"{np.shape(truth) if not isinstance(truth, Annotations) else truth}. In GridSearchCV and "
+                "cross_val_score, pass the true classes as y_true= (see the documentation of score)."
+            )
+        return float(super().score(X, truth, sample_weight))
+
+    def evaluate(self, X: Any, y_true: ArrayLike | None, labels: Any = None) -> dict[str, float]:
+        """The paper's scores: clf-acc, and with annotators' `labels` also annot-acc and perf-auroc.
+
+        label-ll is the mean log-likelihood of the labels, with the true class summed out.
+        """
+        check_is_fitted(self)
+        return scores(self.module_, self._evaluation_set(X, y_true, labels))
+
+    # ---------------------------------------------------------------- files
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Save the model as safetensors and JSON; read it with `annotmix.load`.
+
+        A backbone of your own is not saved as code: `annotmix.load` takes it again.
+        """
+        check_is_fitted(self)
+        persistence.save_model(folder, *describe(self))
+
+    # ---------------------------------------------------------------- inside
+
+    def _hold_out(self, annotations: Annotations, which: str) -> tuple[Annotations, Annotations]:
+        """The labels that are trained on, and those that select the epoch."""
+        if which != "labels":
+            raise ValueError(f'validation must be a tuple or "labels", found {which!r}.')
+        self._require_annotator_model()
+        with randomness(self.seed_, HELD_OUT) as rng:
+            return hold_out(annotations, rng=rng)
+
+    @property
+    def _device(self) -> torch.device:
+        return next(self.module_.parameters()).device
+
+    def _make_module(self, n_annotators: int, described: NDArray[np.float32] | None = None) -> Approach:
+        backbone, n_hidden = make_backbone(self.backbone, self._shape, tuple(self.hidden), self.dropout)
+        classifier = Classifier(backbone, n_hidden, len(self.classes_))
+        own = {name: getattr(self, name) for name in self._approach.hyper_parameters()}
+        module = self._approach(classifier, n_annotators, **own)
+        module.describe_annotators(None if described is None else torch.from_numpy(described))
+        return module
+
+    def _check_X(
+        self, X: Any, tasks: Iterable[Any] | None = None, *, reset: bool = False
+    ) -> tuple[NDArray[Any], list[Any] | None]:
+        """X as an array and the names of its rows."""
+        named = isinstance(X, pd.DataFrame) or (self.encoder is not None and isinstance(X, pd.Series))
+        names = list(tasks) if tasks is not None else list(X.index) if named else None
+        rows = self._rows(X, reset)
+        if rows.ndim < 2:
+            raise ValueError(
+                f"X must have a row an instance and at least two dimensions, found {rows.shape}."
+            )
+        if names is not None and len(names) != len(rows):
+            raise ValueError(f"tasks must name the {len(rows)} rows of X, found {len(names)} names.")
+        if reset:
+            self._shape = tuple(rows.shape[1:] if self.encoder is None else rows.shape[-1:])
+        elif tuple(rows.shape[1:]) != self._shape:
+            raise ValueError(
+                f"X has instances of shape {tuple(rows.shape[1:])}, but {type(self).__name__} was trained on "
+                f"instances of shape {self._shape}."
+            )
+        return rows, names
+
+    def _rows(self, X: Any, reset: bool) -> NDArray[Any]:
+        """X as an array, shape (n, ...); of an encoder with views, for training, (n, 1 + views, d)."""
+        if self.encoder is not None:
+            if reset:
+                self.encoder_ = make_encoder(self.encoder, device=self.device, progress=self.progress)
+            views = reset and self.encoder_.views > 0
+            rows: NDArray[Any] = self.encoder_.encode_views(X) if views else self.encoder_.encode(X)
+        elif isinstance(X, np.memmap):
+            rows = X
+            for first in range(0, len(X), 4096):
+                assert_all_finite(X[first : first + 4096], input_name="X")
+        else:
+            return validate_data(self, X, reset=reset, dtype="numeric", allow_nd=True)  # type: ignore[no-any-return]
+        if reset:
+            self.n_features_in_ = 0 if rows.ndim < 2 else rows.shape[1 if self.encoder is None else -1]
+            self.__dict__.pop("feature_names_in_", None)
+        return rows
+
+    def _evaluation_set(self, X: Any, y_true: Any, labels: Any = None) -> EvaluationSet:
+        rows, names = self._check_X(X)
+        y = None
+        if y_true is not None:
+            y = pd.Index(self.classes_).get_indexer(pd.Index(np.asarray(y_true)))
+            if len(y) != len(rows):
+                raise ValueError(f"y_true must have a class a row: {len(rows)} rows, {len(y)} classes.")
+        annotations = None if labels is None else self._annotations(labels, len(rows), names)
+        return EvaluationSet(Features(rows, self._device), y, annotations)
+
+    def _annotations(self, y: Any, n_rows: int, names: list[Any] | None) -> Annotations:
+        return as_annotations(
+            y,
+            n_rows,
+            names,
+            missing_label=self.missing_label,
+            classes=self.classes_,
+            annotators=self.annotators_,
+        )
+
+    def _encode(self, X: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        check_is_fitted(self)
+        rows, _ = self._check_X(X)
+        return encode(self.module_, Features(rows, self._device))

@@ -1,0 +1,217 @@
+"""Features made ready for a network: numbers standardised, categories one-hot, missing values imputed.
+
+What was learnt from the training table is kept as JSON, so that new tables are treated the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from annotmix._common.words import shown, some
+from annotmix.labels.names import MISSING
+
+Floats = NDArray[np.float64]
+
+#: A category needs as many rows, and this share of all, for a column of its own; the others share one.
+LEAST_ROWS, LEAST_SHARE = 2, 0.005
+MOST_LEVELS = 50
+OTHER = "(other)"
+#: Standardised values beyond this are cut, so that no input is infinite.
+LIMIT = 1e6
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """How a table becomes a matrix: first the numbers, then where they are missing, then a column a category.
+
+    Parameters
+    ----------
+    numeric : list of str
+        Columns of numbers.
+    median, mean, scale : array, shape (len(numeric),)
+        A missing number becomes the median; then the mean is subtracted, and the scale divides.
+    levels : mapping of column to list of str
+        Categories of every categorical column; the last may be "(other)". A missing one is a row of zeros.
+    indicated : list of str
+        Columns of numbers that get a further column, 1 where the number is missing.
+    """
+
+    numeric: list[str]
+    median: Floats
+    mean: Floats
+    scale: Floats
+    levels: Mapping[str, list[str]] = field(default_factory=dict)
+    indicated: list[str] = field(default_factory=list)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the columns of the matrix."""
+        missing = [f"{column} is missing" for column in self.indicated]
+        return [
+            *(self.numeric + missing),
+            *(f"{column}={level}" for column, levels in self.levels.items() for level in levels),
+        ]
+
+    def raw(self, table: pd.DataFrame, name: str = "the table") -> Floats:
+        """The matrix before missing numbers are imputed and numbers standardised, shape (n, d)."""
+        if absent := [column for column in (*self.numeric, *self.levels) if column not in table.columns]:
+            raise ValueError(
+                f"{name!r} lacks {len(absent)} columns that the model was trained on: {some(absent)}. "
+                f"It has {shown(list(table.columns))}."
+            )
+        parts = (
+            [np.stack([_forced(table[column]) for column in self.numeric], axis=1)] if self.numeric else []
+        )
+        parts += [np.isnan(_forced(table[column])).astype(float)[:, None] for column in self.indicated]
+        for column, levels in self.levels.items():
+            values = _categories(table[column])
+            known = values.isin(levels)
+            if levels[-1] == OTHER:
+                values = values.where(known | values.isna(), OTHER)
+            parts.append(np.stack([(values == level).to_numpy(dtype=float) for level in levels], axis=1))
+        return np.concatenate(parts, axis=1)
+
+    def standardise(self, raw: Floats) -> NDArray[np.float32]:
+        """What `raw` gave, imputed and standardised, shape (n, d)."""
+        result = np.array(raw, dtype=np.float64)
+        own = result[:, : len(self.numeric)]
+        own = (np.where(np.isnan(own), self.median, own) - self.mean) / self.scale
+        result[:, : len(self.numeric)] = np.clip(own, -LIMIT, LIMIT)
+        return result.astype(np.float32)
+
+    def transform(self, table: pd.DataFrame, name: str = "the table") -> NDArray[np.float32]:
+        """A table as a matrix, shape (n, d)."""
+        return self.standardise(self.raw(table, name))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        numbers = {key: getattr(self, key).tolist() for key in ("median", "mean", "scale")}
+        return {
+            "numeric": self.numeric, **numbers, "levels": dict(self.levels), "indicated": self.indicated
+        }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> Preparation:
+        """The inverse of `to_dict`."""
+        median, mean, scale = (
+            np.asarray(saved[key], dtype=np.float64) for key in ("median", "mean", "scale")
+        )
+        levels = {str(column): [str(level) for level in own] for column, own in saved["levels"].items()}
+        indicated = [str(column) for column in saved.get("indicated", [])]
+        return cls([str(column) for column in saved["numeric"]], median, mean, scale, levels, indicated)
+
+
+def fit_preparation(table: pd.DataFrame, indicate: bool = False) -> tuple[Preparation, list[str]]:
+    """Learn from a table how to prepare it and others like it; and say what is done to which columns.
+
+    Parameters
+    ----------
+    table : DataFrame
+    indicate : bool, default=False
+        Give columns of numbers of which some are missing a further column that says where.
+    """
+    numbers: dict[str, Floats] = {}
+    levels: dict[str, list[str]] = {}
+    left_out: dict[str, list[str]] = {"constant or empty": [], "a different value in nearly every row": []}
+    grouped = []
+    for column in table.columns:
+        found = _numbers(table[column])
+        if found is not None:
+            spread = found[~np.isnan(found)]
+            with np.errstate(over="ignore", invalid="ignore"):
+                varied = len(spread) > 0 and spread.min() < spread.max() and np.isfinite(spread.std())
+            if varied:
+                numbers[column] = found
+            else:
+                left_out["constant or empty"].append(column)
+            continue
+        own, rest = _levels(_categories(table[column]))
+        if not own:
+            left_out["a different value in nearly every row"].append(column)
+        elif len(own) == 1 and not rest:
+            left_out["constant or empty"].append(column)
+        else:
+            levels[column] = own + ([OTHER] if rest else [])
+            grouped += [f"{column!r} ({rest})"] if rest else []
+    if not numbers and not levels:
+        raise ValueError(
+            f"None of {shown(list(table.columns))} can be used as a feature: they are constant, or "
+            "identify rows."
+        )
+    matrix = np.stack(list(numbers.values()), axis=1) if numbers else np.zeros((len(table), 0))
+    missing = np.isnan(matrix).sum(axis=0)
+    median = np.nanmedian(matrix, axis=0) if numbers else np.zeros(0)
+    filled = np.where(np.isnan(matrix), median, matrix)
+    scale = filled.std(axis=0)
+    indicated = [column for column, lost in zip(numbers, missing, strict=True) if lost and indicate]
+    mean, scale = filled.mean(axis=0), np.where(scale > 0, scale, 1.0)
+    made = Preparation(list(numbers), median, mean, scale, levels, indicated)
+    notes = []
+    if numbers:
+        notes.append(f"{len(numbers)} columns of numbers were standardised.")
+    if levels:
+        width = sum(map(len, levels.values()))
+        notes.append(
+            f"{len(levels)} columns of categories became {width} one-hot columns: {some(list(levels))}."
+        )
+    if grouped:
+        notes.append(f"Rare categories were put together as {OTHER}: {', '.join(grouped[:5])}.")
+    if missing.any():
+        where = [f"{column!r} ({count})" for column, count in zip(numbers, missing, strict=True) if count]
+        more = f", … ({len(where)} columns in all)" if len(where) > 5 else ""
+        notes.append(
+            f"{int(missing.sum())} missing numbers became the median of their column: "
+            f"{', '.join(where[:5])}{more}."
+        )
+    notes += [f"Columns left out, {why}: {some(columns)}." for why, columns in left_out.items() if columns]
+    return made, notes
+
+
+def _numbers(column: pd.Series) -> Floats | None:
+    """A column as numbers, nan where one is missing or infinite; None where it is not of numbers."""
+    if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return np.where(np.isfinite(values), values, np.nan)
+    if not (pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column)):
+        return None
+    text = _categories(column)
+    present = text.dropna()
+    for decimal in (".", ","):
+        values = pd.to_numeric(present.str.replace(decimal, ".", regex=False), errors="coerce")
+        if values.notna().all():
+            return np.where(
+                np.isfinite(full := values.reindex(text.index).to_numpy(dtype=np.float64)), full, np.nan
+            )
+    return None
+
+
+def _forced(column: pd.Series) -> Floats:
+    """A column that was of numbers when the model was trained; what is no number now is missing."""
+    found = _numbers(column)
+    if found is None:
+        found = pd.to_numeric(_categories(column), errors="coerce").to_numpy(
+            dtype=np.float64, na_value=np.nan
+        )
+    return np.where(np.isfinite(found), found, np.nan)
+
+
+def _categories(column: pd.Series) -> pd.Series:
+    """A column as stripped text, missing where it is empty or says so."""
+    listed = [
+        "" if value is None or value is pd.NA or value != value else str(value).strip() for value in column
+    ]
+    values = [None if not text or text.casefold() in MISSING else text[:1000] for text in listed]
+    return pd.Series(values, index=column.index, dtype=object)
+
+
+def _levels(values: pd.Series) -> tuple[list[str], int]:
+    """The categories that are frequent enough, and how many are not."""
+    counts = values.value_counts()
+    frequent = counts[counts >= max(LEAST_ROWS, LEAST_SHARE * len(values))].index[:MOST_LEVELS]
+    return sorted(frequent), len(counts) - len(frequent)

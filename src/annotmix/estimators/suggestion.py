@@ -1,0 +1,307 @@
+"""Which items to have labelled next, and by whom.
+
+For an item with class probabilities q (after the labels it has) and an annotator with confusion matrix Π on
+that very item, a further label z is expected to tell
+
+    I(class; z) = H(q Π) − Σ_c q_c H(Π_c)   bits.
+
+It is large where the item is uncertain and the annotator is good at telling its likely classes apart; a
+spammer's label is worth nothing anywhere. Π is the mean of what the model says for the item and of the
+confusion matrix that is counted over all items: a network needs many labels to tell good annotators from bad
+ones, counting needs few. Of annotators with few labels little is known, so they get credit:
+with n labels, those suggested included, they count as the best annotator of the item by the weight
+κ / (κ + n), and as themselves by the rest. The pairs that tell most for their cost are chosen one by one.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from annotmix._common.words import some
+from annotmix.estimators.beliefs import Beliefs, beliefs
+from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
+from annotmix.labels.names import as_names, locate
+
+Floats = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+#: Pairs (item, annotator) that are looked at; beyond that, the most uncertain items and the best annotators.
+MOST_PAIRS = 500_000
+MOST_ANNOTATORS = 500
+#: κ, labels after which an annotator is half known.
+CREDIT = 5.0
+
+
+def suggest(
+    model: MultiAnnotatorClassifier,
+    X: Any,
+    annotations: Any,
+    budget: float,
+    *,
+    tasks: Iterable[Any] | None = None,
+    annotators: Iterable[Any] | None = None,
+    newcomers: Iterable[Any] = (),
+    per_item: int = 1,
+    per_annotator: int | Mapping[Any, int] | None = None,
+    cost: Mapping[Any, float] | None = None,
+    credit: float = CREDIT,
+) -> pd.DataFrame:
+    """Pairs (item, annotator) from whose labels most is expected.
+
+    Parameters
+    ----------
+    model : MultiAnnotatorClassifier
+        Fitted.
+    X : array-like, shape (n, ...)
+        Instances, labelled or not.
+    annotations : label matrix, long table or Annotations
+        The labels there are; no pair is suggested that has one.
+    budget : float
+        What can be spent: a number of labels, or, with `cost`, money.
+    tasks : iterable, optional
+        Names of the rows of X.
+    annotators : iterable, optional
+        Who can be asked; by default all that the model knows.
+    newcomers : iterable, optional
+        Who can be asked besides, and is unknown to the model.
+    per_item : int, default=1
+        Most suggestions for one item.
+    per_annotator : int or mapping of annotator to int, optional
+        Most suggestions for one annotator; 0 for one who has no time. By default, and for those that a
+        mapping leaves out, what twice an equal share of the budget buys.
+    cost : mapping of annotator to float, optional
+        Cost of a label of everybody who can be asked; by default 1.
+    credit : float, default=5
+        κ, the number of labels after which an annotator is half known; 0 for no credit.
+
+    Returns
+    -------
+    DataFrame, best first
+        `task`, `worker`, `gain` (in bits) and `performance` (the chance that this annotator is right on this
+        item), both without credit, and `cost` where it is given. Those without any label have the mean of
+        the others. The limits can leave a part of the budget.
+    """
+    return suggest_from(
+        beliefs(model, X, annotations, tasks),
+        budget,
+        annotators=annotators,
+        newcomers=newcomers,
+        per_item=per_item,
+        per_annotator=per_annotator,
+        cost=cost,
+        credit=credit,
+    )
+
+
+def suggest_from(
+    believed: Beliefs,
+    budget: float,
+    *,
+    annotators: Iterable[Any] | None = None,
+    newcomers: Iterable[Any] = (),
+    per_item: int = 1,
+    per_annotator: int | Mapping[Any, int] | None = None,
+    cost: Mapping[Any, float] | None = None,
+    credit: float = CREDIT,
+) -> pd.DataFrame:
+    """`suggest`, where the model's beliefs are known already."""
+    _require_number("budget", budget, whole=False)
+    _require_number("per_item", per_item, whole=True)
+    _require_number("credit", credit, whole=False, zero=True)
+    who, names = _annotators(believed, annotators, list(newcomers))
+    price = _prices(cost, names)
+    limit = _limits(per_annotator, names, budget, price)
+    rows = _items(believed, budget / price.min(), per_item, len(who))
+    gain, performance = _expected(believed, rows, who)
+    labels = np.where(who < 0, 0, believed.annotations.labels_per_annotator[who])
+    free = _without_label(believed, rows, who)
+    chosen = _greedy(gain, free, labels, budget, per_item, limit, price, credit)
+    item, column = (np.array([pair[axis] for pair in chosen], dtype=np.int64) for axis in (0, 1))
+    table = pd.DataFrame(
+        {
+            "task": believed.annotations.items[rows[item]],
+            "worker": names[column],
+            "gain": gain[item, column],
+            "performance": performance[item, column],
+        }
+    )
+    return table if cost is None else table.assign(cost=price[column])
+
+
+def _require_number(name: str, value: Any, *, whole: bool, zero: bool = False) -> None:
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    if isinstance(value, kinds) and math.isfinite(value) and (value > 0 or (zero and value == 0)):
+        return
+    expected = f"{'0 or ' if zero else ''}a positive {'integer' if whole else 'number'}"
+    raise ValueError(f"{name} must be {expected}, found {value!r}.")
+
+
+def _annotators(
+    believed: Beliefs, wanted: Iterable[Any] | None, newcomers: list[Any]
+) -> tuple[Index, NDArray[Any]]:
+    """Positions and names of those who can be asked; -1 for newcomers.
+
+    Where nobody is named and the model knows very many, they are those who are most surely good.
+    """
+    known = believed.annotations.annotators
+    if wanted is not None:
+        asked = np.array(list(wanted), dtype=object)
+        who = locate(asked, known)
+        if (who < 0).any():
+            raise ValueError(
+                f"Unknown annotators {some(asked[who < 0])}; the model knows {some(known)}. Name those whom "
+                "it cannot know as newcomers."
+            )
+        who = np.unique(who)
+    else:
+        who = np.arange(len(known))
+    if not len(who) + len(newcomers):
+        raise ValueError("annotators names nobody who could be asked.")
+    strangers = np.array(newcomers, dtype=object)
+    if (old := locate(strangers, known) >= 0).any():
+        raise ValueError(
+            f"newcomers names {some(strangers[old])}, whom the model knows; name them in annotators."
+        )
+    if wanted is None and len(who) > MOST_ANNOTATORS:
+        a = believed.annotations
+        weight = believed.right_by_others if a.weight is None else believed.right_by_others * a.weight
+        right = np.bincount(a.annotator, weight, len(known))
+        sure = (right + 1) / (a.total(a.annotator, len(known)) + 2)
+        who = np.sort(np.argsort(-sure, kind="stable")[:MOST_ANNOTATORS])
+    names = as_names([*known[who].tolist(), *newcomers], None, "annotators")
+    return np.concatenate([who, np.full(len(newcomers), -1)]), names
+
+
+def _prices(cost: Mapping[Any, float] | None, names: NDArray[Any]) -> Floats:
+    """What a label of each annotator costs, shape (M,)."""
+    if cost is None:
+        return np.ones(len(names))
+    if missing := [name for name in names.tolist() if name not in cost]:
+        raise ValueError(f"cost must name everybody who can be asked; missing: {some(missing)}.")
+    for name in names.tolist():
+        _require_number(f"The cost of {name!r}", cost[name], whole=False)
+    return np.array([cost[name] for name in names.tolist()], dtype=np.float64)
+
+
+def _limits(
+    per_annotator: int | Mapping[Any, int] | None, names: NDArray[Any], budget: float, price: Floats
+) -> Index:
+    """Most suggestions for each annotator, shape (M,)."""
+    share = np.maximum(1, np.ceil(2 * budget / (len(names) * price))).astype(np.int64)
+    if per_annotator is None:
+        return share
+    if not isinstance(per_annotator, Mapping):
+        _require_number("per_annotator", per_annotator, whole=True)
+        return np.full(len(names), per_annotator)
+    for m, name in enumerate(names.tolist()):
+        if name in per_annotator:
+            _require_number(f"per_annotator of {name!r}", per_annotator[name], whole=True, zero=True)
+            share[m] = per_annotator[name]
+    return share
+
+
+def _items(believed: Beliefs, most_labels: float, per_item: int, n_annotators: int) -> Index:
+    """Rows of the most uncertain items: no label tells more than the item's entropy."""
+    n = min(math.ceil(most_labels), len(believed.q) * n_annotators)
+    most = max(math.ceil(n / per_item), min(4 * n + 100, MOST_PAIRS // n_annotators))
+    return np.argsort(-_entropy(believed.q), kind="stable")[:most]
+
+
+def _expected(believed: Beliefs, rows: Index, who: Index) -> tuple[Floats, Floats]:
+    """Expected bits, and chance of a right label, of every pair; shapes (len(rows), len(who)).
+
+    An annotator without labels is the average one.
+    """
+    seen = (who >= 0) & (believed.annotations.labels_per_annotator[who] > 0)
+    gain, performance = np.empty((2, len(rows), len(who)))
+    gain[:, ~seen], performance[:, ~seen] = (
+        part[:, None] for part in _about_label(believed.q[rows], believed.average[None])
+    )
+    row, annotator = np.repeat(rows, seen.sum()), np.tile(who[seen], len(rows))
+    pairs = np.empty((2, len(row)))
+    for chunk, confusion in believed.confusion_on(row, annotator):
+        counted = believed.confusion[annotator[chunk]]
+        pairs[:, chunk] = _about_label(believed.q[row[chunk]], (confusion + counted) / 2)
+    gain[:, seen], performance[:, seen] = pairs.reshape(2, len(rows), -1)
+    return np.maximum(gain, 0), performance
+
+
+def _about_label(q: Floats, confusion: Floats) -> tuple[Floats, Floats]:
+    """I(class; label) in bits and P(label is right), shapes (n,), from q, (n, C), and Π, (n or 1, C, C)."""
+    label = (q[:, None] @ confusion)[:, 0]
+    right = (q * np.diagonal(confusion, axis1=1, axis2=2)).sum(axis=1)
+    return _entropy(label) - (q * _entropy(confusion)).sum(axis=1), right
+
+
+def _without_label(believed: Beliefs, rows: Index, who: Index) -> NDArray[np.bool_]:
+    """Pairs that have no label yet, shape (len(rows), len(who))."""
+    a = believed.annotations
+    row_of, column_of = np.full(a.n_items, -1), np.full(a.n_annotators, -1)
+    row_of[rows], column_of[who[who >= 0]] = np.arange(len(rows)), np.flatnonzero(who >= 0)
+    row, column = row_of[a.item], column_of[a.annotator]
+    here = (row >= 0) & (column >= 0)
+    free = np.ones((len(rows), len(who)), dtype=bool)
+    free[row[here], column[here]] = False
+    return free
+
+
+def _greedy(
+    gain: Floats,
+    free: NDArray[np.bool_],
+    labels: Index,
+    budget: float,
+    per_item: int,
+    limit: Index,
+    price: Floats,
+    credit: float,
+) -> list[tuple[int, int]]:
+    """The pairs that are worth most for their price one after the other, within the limits; best first.
+
+    Every item waits with what its best label is worth. That only falls, as credit is used up and annotators
+    run out of time: an item whose turn it is, but which is worth less by now, waits again.
+    """
+    barred, count = np.where(free, 0.0, -np.inf), np.zeros(len(gain), dtype=np.int64)
+    asked, best = np.zeros(len(limit), dtype=np.int64), gain.max(axis=1, keepdims=True)
+    chosen: list[tuple[int, int]] = []
+    left = budget
+
+    def worth(rows: slice) -> Floats:
+        return np.asarray(own * gain[rows] + lent * best[rows] + (barred[rows] + shut))
+
+    while True:
+        # what an annotator's own gain counts, and the best one's; this changes with every choice
+        weight = credit / np.maximum(credit + labels + asked, np.finfo(float).tiny)
+        own, lent = (1 - weight) / price, weight / price
+        shut = np.where((asked >= limit) | (price > left), -np.inf, 0.0)
+        if not chosen:
+            heap = [(-value, n) for n, value in enumerate(worth(slice(None)).max(axis=1).tolist())]
+            heapq.heapify(heap)
+        while heap:
+            waited, n = heap[0]
+            values = worth(slice(n, n + 1))[0]
+            m = int(values.argmax())
+            if values[m] == -waited:
+                break
+            heapq.heapreplace(heap, (-float(values[m]), n))
+        if not heap or heap[0][0] == np.inf:
+            return chosen  # nobody is left for any item
+        chosen.append((n, m))
+        left -= price[m]
+        asked[m] += 1
+        count[n] += 1
+        barred[n, m] = -np.inf
+        if count[n] == per_item:
+            heapq.heappop(heap)
+
+
+def _entropy(probabilities: Floats) -> Floats:
+    """Entropy in bits over the last axis."""
+    safe = np.maximum(probabilities, 1e-300)
+    return np.asarray(-(probabilities * np.log2(safe)).sum(axis=-1))

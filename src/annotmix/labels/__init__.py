@@ -1,0 +1,7 @@
+"""What labels are, and what they say by themselves; torch is never imported here."""
+
+from annotmix.labels.aggregation import aggregate, dawid_skene, majority_vote
+from annotmix.labels.annotations import Annotations
+from annotmix.labels.heldout import hold_out, label_scorer
+
+__all__ = ["Annotations", "aggregate", "dawid_skene", "hold_out", "label_scorer", "majority_vote"]

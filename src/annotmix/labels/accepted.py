@@ -1,0 +1,157 @@
+"""What `fit` takes as labels, brought into one form: `Annotations` whose item n is row n of X."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import assert_all_finite, column_or_1d
+
+from annotmix._common.words import some
+from annotmix.labels.annotations import Annotations
+from annotmix.labels.names import plain
+from annotmix.labels.tables import ALIASES
+
+#: How items find their rows: "either" is by name, and by position where items are only numbered.
+Match = Literal["name", "position", "either"]
+
+
+def as_annotations(
+    y: Any,
+    n_rows: int,
+    row_names: Iterable[Any] | None = None,
+    *,
+    missing_label: Any = -1,
+    classes: Iterable[Any] | None = None,
+    annotators: Iterable[Any] | None = None,
+) -> Annotations:
+    """Labels in any accepted form as `Annotations` of the rows of X.
+
+    Parameters
+    ----------
+    y : Annotations, DataFrame or array-like
+        A long table (columns task, worker, label, and weight if labels have one), a label matrix (a row an
+        item, a column an annotator), soft labels of shape (n, n_annotators, n_classes), or a vector with
+        one label a row. In a vector every entry is a label, as everywhere in scikit-learn.
+    n_rows : int
+        Rows of X.
+    row_names : iterable, optional
+        Their names. Items are matched by name where both sides have names, otherwise by position: an array
+        has no names, a long table nothing but names.
+    missing_label : any
+        Marks a missing label in a matrix, besides `nan` and `None`.
+    classes, annotators : iterable, optional
+        Names and their order where they are known already.
+    """
+    names = None if row_names is None else list(row_names)
+    if y is None:
+        raise ValueError("This classifier requires y to be passed, but the target y is None.")
+    match: Match = "either"
+    if isinstance(y, Annotations):
+        found = y
+    elif isinstance(y, pd.DataFrame) and is_long(y):
+        if names is None:
+            raise ValueError(
+                "Labels in a long table are matched to the rows of X by name: pass X as a DataFrame indexed "
+                "by task, or tasks= with the name of every row."
+            )
+        found, match = Annotations.from_long(y), "name"
+    elif (y := y if isinstance(y, pd.DataFrame) else plain(y)).ndim == 2:
+        if np.shape(y)[1] == 1 and not isinstance(y, pd.DataFrame):
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected. It is read as the labels of one "
+                "annotator.",
+                DataConversionWarning,
+                stacklevel=4,
+            )
+        found = Annotations.from_matrix(y, missing_label, annotators=_columns(y, annotators))
+        match = "either" if isinstance(y, pd.DataFrame) else "position"
+    elif y.ndim == 3:
+        found = Annotations.from_soft(y, classes=classes, annotators=_columns(y, annotators))
+        match = "position"
+    else:
+        vector = column_or_1d(y)
+        if (missing := pd.isna(vector)).any():
+            raise ValueError(
+                f"Input y contains NaN: entry {int(missing.argmax())} of the vector is missing, but every "
+                "entry must be a label. Leave the row out, or pass a matrix with one column."
+            )
+        assert_all_finite(vector, input_name="y")
+        column, match = vector.reshape(-1, 1), "position"
+        found = Annotations.from_matrix(column, None, annotators=_columns(column, annotators))
+        check_classification_targets(found.classes[found.label])
+    return _place(found.align(classes=classes, annotators=annotators), n_rows, names, match)
+
+
+def require_labels(annotations: Annotations) -> None:
+    """Refuse labels that nothing can be learnt from; warn of items without any."""
+    if not len(annotations):
+        raise ValueError("There are no labels at all: every entry is missing.")
+    if annotations.n_classes < 2:
+        raise ValueError(
+            f"All labels are of one class, {some(annotations.classes)}; a classifier needs at least two. "
+            "Name classes that the labels do not contain with classes=."
+        )
+    empty = int((annotations.labels_per_item == 0).sum())
+    if empty:
+        warnings.warn(
+            f"{empty} of {annotations.n_items} items have no labels and are left out of training.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def is_long(table: pd.DataFrame) -> bool:
+    """Whether a DataFrame is a long table; otherwise it is a label matrix."""
+    return all(any(name in table.columns for name in ALIASES[role]) for role in ("task", "worker", "label"))
+
+
+def _columns(y: Any, annotators: Iterable[Any] | None) -> list[Any] | None:
+    """Names for the columns of a matrix that has none of its own."""
+    if annotators is None or isinstance(y, pd.DataFrame):
+        return None
+    known = list(annotators)
+    if len(known) != np.shape(y)[1]:
+        raise ValueError(
+            f"The labels have {np.shape(y)[1]} columns, the model knows {len(known)} annotators. Pass a "
+            "DataFrame whose columns are the annotators' names."
+        )
+    return known
+
+
+def _place(found: Annotations, n_rows: int, names: Any, match: Match) -> Annotations:
+    """Move items to their rows: by name, or by position where a side has no names of its own."""
+    index = None if names is None else pd.Index(names, tupleize_cols=False)
+    named = index is not None and index.is_unique and not index.hasnans
+    if index is not None and match != "position":
+        if not named:
+            unfit = index[index.duplicated() | index.isna()]
+            raise ValueError(
+                "Labels are matched to the rows of X by name, so every row needs a name of its own; "
+                f"repeated or missing: {some(unfit)}."
+            )
+        labelled = found.items[found.labels_per_item > 0]
+        lost = labelled[index.get_indexer(pd.Index(labelled, tupleize_cols=False)) < 0]
+        if not len(lost):
+            return found.align(items=names)
+        if match == "name" or not (_unnamed(found.items) and found.n_items == n_rows):
+            raise ValueError(
+                f"{len(lost)} of {len(labelled)} labelled items have no row in X: {some(lost)}. The rows of "
+                f"X are named {some(index)}. Index X by item, or pass tasks= with the name of every row."
+            )
+    if found.n_items != n_rows:
+        raise ValueError(
+            f"X and y must have the same number of rows: X has {n_rows} rows, the labels are about "
+            f"{found.n_items} items (inconsistent numbers of samples)."
+        )
+    return replace(found, items=names) if named else found
+
+
+def _unnamed(items: Any) -> bool:
+    return items.dtype.kind in "iu" and np.array_equal(items, np.arange(len(items)))

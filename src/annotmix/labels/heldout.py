@@ -1,0 +1,64 @@
+"""Choosing without clean labels: some of the noisy ones are held out, and a model is judged by how well it
+foretells them, log p_annot(z | x, a).
+
+The score is the marginal one, with the true class summed out: every approach with an annotator model defines
+it, and no other label of the item enters, which the classifier may have learnt by heart.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from annotmix.labels.annotations import Annotations
+
+
+def hold_out(
+    annotations: Annotations, share: float = 0.1, *, by: Literal["item", "label"] = "item", rng: Any = None
+) -> tuple[Annotations, Annotations]:
+    """Deal the labels into those to learn from and those to judge by.
+
+    Parameters
+    ----------
+    annotations : Annotations
+    share : float, default=0.1
+        Share of the labelled items, or of the labels, that is held out; at least one is, and one stays.
+    by : {"item", "label"}, default="item"
+        Hold out all labels of some items, or single labels of any items. A classifier that has learnt the
+        other labels of an item by heart foretells a single one well, so that whole items judge more sternly.
+    rng : int, Generator or None
+        Draws them.
+
+    Returns
+    -------
+    kept, held : Annotations
+        Items, annotators and classes are in both. Soft labels stay whole.
+    """
+    if not 0 < share < 1:
+        raise ValueError(f"share, of what is held out, must lie between 0 and 1, found {share!r}.")
+    if by not in ("item", "label"):
+        raise ValueError(f'by must be "item" or "label", found {by!r}.')
+    units, unit = np.unique(annotations.item if by == "item" else annotations.pair, return_inverse=True)
+    if len(units) < 2:
+        raise ValueError(f"To hold out some there must be two {by}s with labels or more, found {len(units)}.")
+    n = min(max(round(share * len(units)), 1), len(units) - 1)
+    held = np.isin(unit, np.random.default_rng(rng).permutation(len(units))[:n])
+    return annotations.keep(~held), annotations.keep(held)
+
+
+def label_scorer(estimator: Any, X: Any, y: Any) -> float:
+    """Mean log p_annot of annotators' labels: a scorer for scikit-learn's model selection.
+
+    `GridSearchCV(clf, grid, scoring=annotmix.label_scorer).fit(X, Z)` with a label matrix Z holds out whole
+    items. Needs an approach with an annotator model.
+
+    Parameters
+    ----------
+    estimator : MultiAnnotatorClassifier
+        Fitted.
+    X : array-like, shape (n, ...)
+    y : labels as `fit` takes them
+    """
+    estimator._require_annotator_model()
+    return float(estimator.evaluate(X, None, y)["label-ll"])

@@ -1,0 +1,183 @@
+"""Label matrices, soft labels and long tables, read into index vectors and names.
+
+What comes out are the parts of `Annotations`: items, annotators and labels as numbers, their names, and
+weights where there are some.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from annotmix._common.words import show, some
+from annotmix.labels.names import Index, Names, as_names, encode, is_missing, plain
+
+Floats = NDArray[np.float64]
+Parts = tuple[Index, Index, Index, Names, Names, Names, Floats | None]
+
+#: Column names that `Annotations.from_long` finds by itself.
+ALIASES = {
+    "task": ("task", "item"),
+    "worker": ("worker", "annotator"),
+    "label": ("label",),
+    "weight": ("weight",),
+}
+
+
+def read_matrix(
+    Z: ArrayLike | pd.DataFrame,
+    missing_label: Any,
+    classes: Iterable[Any] | None,
+    items: Iterable[Any] | None,
+    annotators: Iterable[Any] | None,
+) -> Parts:
+    """A label matrix, as `Annotations.from_matrix` takes it."""
+    if isinstance(Z, pd.DataFrame):
+        items = Z.index if items is None else items
+        annotators = Z.columns if annotators is None else annotators
+    matrix = plain(Z)
+    if matrix.ndim != 2:
+        raise ValueError(
+            f"A label matrix has a row an item and a column an annotator, found shape {matrix.shape}."
+        )
+    n_items, n_annotators = matrix.shape
+    items = as_names(range(n_items) if items is None else items, n_items, "items")
+    annotators = as_names(
+        range(n_annotators) if annotators is None else annotators, n_annotators, "annotators"
+    )
+    item, annotator = np.nonzero(~is_missing(matrix, missing_label))
+    label, class_names = encode(matrix[item, annotator], classes, "label")
+    if (unknown := np.flatnonzero(label < 0)).size:
+        n, m = item[unknown[0]], annotator[unknown[0]]
+        raise ValueError(
+            f"Label {show(matrix[n, m])} of item {show(items[n])} by annotator {show(annotators[m])} "
+            f"is not among the classes {some(class_names)}."
+        )
+    return (item, annotator, label, items, annotators, class_names, None)
+
+
+def read_soft(
+    P: ArrayLike,
+    classes: Iterable[Any] | None,
+    items: Iterable[Any] | None,
+    annotators: Iterable[Any] | None,
+) -> Parts:
+    """Soft labels, as `Annotations.from_soft` takes them."""
+    soft = np.asarray(P, dtype=np.float64)
+    if soft.ndim != 3:
+        raise ValueError(
+            "Soft labels have a weight for every item, annotator and class, of shape "
+            f"(n_items, n_annotators, n_classes); found shape {soft.shape}."
+        )
+    given = [items, annotators, classes]
+    names = [
+        as_names(range(length) if own is None else own, length, what)
+        for own, length, what in zip(given, soft.shape, ("items", "annotators", "classes"), strict=True)
+    ]
+    missing = np.isnan(soft)
+    if len(partly := np.argwhere(missing.any(axis=2) & ~missing.all(axis=2))):
+        n, m = partly[0]
+        raise ValueError(
+            f"The soft label of item {show(names[0][n])} by annotator {show(names[1][m])} has a weight "
+            "for some classes only. Give 0 for a class that is ruled out, nan for all where there is no "
+            "label."
+        )
+    item, annotator, label = np.nonzero(~missing & (soft != 0))
+    return (item, annotator, label, names[0], names[1], names[2], soft[item, annotator, label])
+
+
+def read_long(
+    df: pd.DataFrame,
+    task: str,
+    worker: str,
+    label: str,
+    weight: str | None,
+    duplicates: str,
+    classes: Iterable[Any] | None,
+    items: Iterable[Any] | None,
+    annotators: Iterable[Any] | None,
+) -> Parts:
+    """A long table, as `Annotations.from_long` takes it."""
+    if duplicates not in ("error", "first", "last", "majority"):
+        raise ValueError(f'duplicates must be "error", "first", "last" or "majority", found {duplicates!r}.')
+    columns = find_columns(df, task=task, worker=worker, label=label)
+    codes, names = [], []
+    for role, known in (("task", items), ("worker", annotators), ("label", classes)):
+        values = plain(df[columns[role]])
+        missing = is_missing(values, None)
+        if role != "label" and missing.any():
+            row = int(np.flatnonzero(missing)[0])
+            raise ValueError(
+                f"Column {columns[role]!r} is empty in row {row} (index {df.index[row]!r}); "
+                f"every label needs its {role}."
+            )
+        code = np.full(len(df), -1, dtype=np.int64)
+        code[~missing], role_names = encode(values[~missing], known, role)
+        if (unknown := np.flatnonzero((code < 0) & ~missing)).size:
+            row = int(unknown[0])
+            raise ValueError(
+                f"{role} {show(values[row])} in row {row} is not among the {len(role_names)} given "
+                f"names: {some(role_names)}."
+            )
+        codes.append(code)
+        names.append(role_names)
+    rows = np.flatnonzero(codes[2] >= 0)
+    item, annotator, given = (code[rows] for code in codes)
+    weights = _weights(df, weight, rows)
+    if duplicates != "error":
+        pair = item * len(names[1]) + annotator
+        one = pair if weights is None else pair * max(len(names[2]), 1) + given
+        keep = _keep_one(one, given, duplicates)
+        item, annotator, given = item[keep], annotator[keep], given[keep]
+        weights = None if weights is None else weights[keep]
+    return (item, annotator, given, names[0], names[1], names[2], weights)
+
+
+def find_columns(df: pd.DataFrame, **wanted: str) -> dict[str, str]:
+    """The columns of a long table by role, with the aliases tried where a default name is absent."""
+    found = {}
+    for role, name in wanted.items():
+        tried = ALIASES[role] if name == role else (name,)
+        present = [column for column in tried if column in df.columns]
+        if not present:
+            lower = {str(column).lower(): column for column in df.columns}
+            near = [n for name in tried for n in difflib.get_close_matches(name.lower(), lower, n=1)]
+            hint = f" Did you mean {lower[near[0]]!r}?" if near else ""
+            raise ValueError(
+                f"No column {' or '.join(map(repr, tried))} for the {role}; the table has "
+                f"{some(np.array(df.columns, dtype=object))}.{hint} Name it with {role}=…"
+            )
+        if (times := int((df.columns == present[0]).sum())) > 1:
+            raise ValueError(f"The table has {times} columns {present[0]!r}; keep one of them.")
+        found[role] = present[0]
+    return found
+
+
+def _weights(df: pd.DataFrame, column: str | None, rows: Index) -> Floats | None:
+    """The weights in some rows of a long table, where it has a column of them."""
+    if column is None or (column == "weight" and column not in df.columns):
+        return None
+    values = df[find_columns(df, weight=column)["weight"]].iloc[rows]
+    numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    wrong = np.flatnonzero(~((numbers >= 0) & (numbers < np.inf)))
+    if len(wrong):
+        raise ValueError(
+            f"Column {column!r} must hold the weight of every label, a number from 0 on; found "
+            f"{show(values.iloc[wrong[0]])} in row {rows[wrong[0]]}. weight= names another column, None none."
+        )
+    return np.asarray(numbers)
+
+
+def _keep_one(pair: Index, label: Index, rule: str) -> Index:
+    """Positions to keep so that every pair stands once."""
+    if rule == "majority":
+        cells = pd.DataFrame({"pair": pair, "label": label, "position": np.arange(len(pair))})
+        votes = cells.groupby(["pair", "label"], sort=False)["position"].agg(["size", "min"]).reset_index()
+        votes = votes.sort_values(["pair", "size", "min"], ascending=[True, False, True])
+        return np.asarray(votes.drop_duplicates("pair")["min"], dtype=np.int64)
+    return np.flatnonzero(~pd.Series(pair).duplicated(keep=rule).to_numpy())

@@ -1,0 +1,114 @@
+"""The parts of an annotator model: embeddings of annotators, and the network of annot-mix."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from annotmix.networks.confusion import make_head
+from annotmix.networks.layers import BatchNorm, Dropout, Layers
+
+#: Rows of a table from which on its gradient is sparse; below, going over all of them is quicker.
+SPARSE_FROM = 2000
+
+
+class AnnotatorEmbedding(nn.Module):
+    """Linear(M → d) applied to one-hot annotators, as a look-up of rows.
+
+    The one-hot vectors never exist: annotator m is row m of the table, and a mix of two annotators is a
+    mix of two rows. Initialised like PyTorch's Linear(M → d). The gradient of a large table has rows only
+    for the annotators of the batch.
+    """
+
+    def __init__(self, n_annotators: int, n_dim: int):
+        super().__init__()
+        linear = nn.Linear(n_annotators, n_dim)
+        self.weight = nn.Parameter(linear.weight.detach().T.contiguous())
+        self.bias = linear.bias
+
+    def forward(self, annotator: Tensor) -> Tensor:
+        """Embeddings, shape (n, d), of annotator indices, shape (n,)."""
+        return F.embedding(annotator, self.weight, sparse=len(self.weight) > SPARSE_FROM) + self.bias
+
+
+class DescribedEmbedding(nn.Module):
+    """Embeddings of annotators of whom something is known: Linear(F → d) of it, and of who they are.
+
+    It is linear in what is known, as in one-hot rows: a mix of two embeddings is that of mixed features.
+
+    Parameters
+    ----------
+    features : tensor, shape (M, F)
+    n_dim : int
+    identity : AnnotatorEmbedding, optional
+        Added where annotators differ by more than their features.
+    """
+
+    features: Tensor
+
+    def __init__(self, features: Tensor, n_dim: int, identity: AnnotatorEmbedding | None):
+        super().__init__()
+        self.identity = identity
+        self.description = nn.Linear(features.shape[1], n_dim, bias=identity is None)
+        self.register_buffer("features", features)
+
+    def forward(self, annotator: Tensor) -> Tensor:
+        """Embeddings, shape (n, d), of annotator indices, shape (n,)."""
+        e: Tensor = self.description(self.features[annotator])
+        return e if self.identity is None else e + self.identity(annotator)
+
+    @torch.no_grad()
+    def of_unseen(self, features: Tensor, weight: Tensor) -> DescribedEmbedding:
+        """The embedding of other annotators: what they are beside their features is what all are on average.
+
+        Parameters
+        ----------
+        features : tensor, shape (m, F)
+        weight : tensor, shape (M,)
+            Of the known annotators in the average.
+        """
+        other = copy.deepcopy(self)
+        other.features = features
+        if other.identity is not None:
+            mean = (weight / weight.sum()) @ other.identity.weight
+            other.identity.weight = nn.Parameter(mean.expand(len(features), -1))
+        return other
+
+
+class AnnotatorNetwork(nn.Module):
+    """annot-mix's annotator model: confusion matrices from features and an annotator's embedding."""
+
+    def __init__(
+        self,
+        n_hidden: int,
+        n_annotators: int,
+        n_classes: int,
+        eta: float,
+        n_dim: int = 128,
+        dropout: float = 0.5,
+        rank: int = 0,
+    ):
+        super().__init__()
+        self.embed_instance = nn.Linear(n_hidden, n_dim)
+        self.embed_annotator: nn.Module = AnnotatorEmbedding(n_annotators, n_dim)
+        self.trunk = Layers(
+            Dropout(dropout), nn.Linear(2 * n_dim, n_dim), BatchNorm(n_dim), nn.ReLU(inplace=True)
+        )
+        self.head = make_head(n_dim, n_classes, eta, rank)
+
+    def forward(self, h: Tensor, e_a: Tensor) -> Tensor:
+        """States u, shape (n, d), which `head` answers questions about.
+
+        Parameters
+        ----------
+        h : tensor, shape (n, H)
+            Features of the instances; no gradient flows back into them.
+        e_a : tensor, shape (n, d)
+            Embeddings of the annotators.
+        """
+        e_x = self.embed_instance(h.detach())
+        u: Tensor = self.trunk(torch.cat([e_x, e_a], dim=1))
+        return u

@@ -1,0 +1,155 @@
+"""The classifier of a run alone, as ONNX, checked against the original."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import logging
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+import annotmix
+from annotmix._common.files import write_atomically
+from annotmix.estimators.preparation import LIMIT, Preparation
+from annotmix.runs import spreadsheet, storage
+from annotmix.runs.folder import RunFolder
+
+INPUT, OUTPUT = "features", "probabilities"
+#: Largest difference of a probability from the original's.
+TOLERANCE = 1e-5
+SAMPLE = 256
+
+
+class Exported(nn.Module):
+    """Features before imputation and standardisation, shape (n, d), to probabilities, shape (n, C)."""
+
+    median: Tensor
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(self, classifier: Any, preparation: Preparation):
+        super().__init__()
+        self.classifier = classifier
+        extra = np.zeros(
+            len(preparation.feature_names) - len(preparation.numeric)
+        )  # one-hot columns stay as they are
+        values = {"median": extra, "mean": extra, "scale": extra + 1}
+        for name, rest in values.items():
+            whole = np.concatenate([getattr(preparation, name), rest])
+            self.register_buffer(name, torch.tensor(whole, dtype=torch.float32))
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Impute, standardise, classify."""
+        known = torch.where(torch.isnan(features), self.median, features)
+        x = torch.clamp((known - self.mean) / self.scale, -LIMIT, LIMIT)
+        return torch.exp(self.classifier.log_proba(self.classifier.features(x)))
+
+
+def export_onnx(run: Path, path: Path) -> dict[str, Any]:
+    """Write the classifier of a run as ONNX, and beside it a JSON file that says what it takes.
+
+    Parameters
+    ----------
+    run : Path
+    path : Path
+        The ONNX file; the JSON file has its name and ".json".
+
+    Returns
+    -------
+    dict
+        What the JSON file says, with the largest difference from the original on a sample of the run's items.
+    """
+    runtime = _require("onnxruntime")
+    _require("onnxscript")
+    folder = RunFolder(run)
+    about, preparation = folder.preparation()
+    model = folder.model()
+    network = Exported(model.module_.classifier.cpu(), preparation).eval()
+    X = storage.load_array(run / "findings" / "features.npy")[:SAMPLE]
+    raw = _raw(X, preparation)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = _export(network, torch.from_numpy(raw[:2].repeat(2, axis=0)))
+    difference = _largest_difference(runtime, data, raw, model.predict_proba(X))
+    if not difference <= TOLERANCE:
+        raise ValueError(
+            f"The exported classifier differs from the original by {difference:g}; nothing was written."
+        )
+    facts = {
+        "annotmix": annotmix.__version__,
+        "input": {"name": INPUT, "dtype": "float32", "shape": ["n", len(preparation.feature_names)]},
+        "output": {"name": OUTPUT, "dtype": "float32", "shape": ["n", len(model.classes_)]},
+        "classes": [str(name) for name in model.classes_],
+        "columns": preparation.feature_names,
+        "instances": about,
+        "preparation": _how(about, preparation),
+        "checked": {"items": len(raw), "largest difference": difference},
+    }
+    write_atomically(path, lambda temporary: Path(temporary).write_bytes(data))
+    text = json.dumps(storage.plain(facts), indent=1, ensure_ascii=False)
+    spreadsheet.write_text(path.with_name(path.name + ".json"), text)
+    return facts
+
+
+def _raw(X: Any, preparation: Preparation) -> Any:
+    """Prepared features as they were before they were standardised."""
+    raw = X.astype(np.float64)
+    n = len(preparation.numeric)
+    raw[:, :n] = raw[:, :n] * preparation.scale + preparation.mean
+    return raw.astype(np.float32)
+
+
+def _export(network: nn.Module, sample: Tensor) -> bytes:
+    """The network as ONNX with any number of rows, in one piece."""
+    quiet = logging.getLogger("torch.onnx")
+    level, buffer = quiet.level, io.BytesIO()
+    quiet.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            warnings.simplefilter("ignore")
+            program = torch.onnx.export(
+                network,
+                (sample,),
+                input_names=[INPUT],
+                output_names=[OUTPUT],
+                dynamic_shapes={"features": {0: torch.export.Dim("n", min=1)}},
+                dynamo=True,
+            )
+            cast(Any, program).save(buffer)
+    finally:
+        quiet.setLevel(level)
+    return buffer.getvalue()
+
+
+def _largest_difference(runtime: Any, data: bytes, raw: Any, expected: Any) -> float:
+    session = runtime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    gaps = [
+        np.abs(session.run([OUTPUT], {INPUT: raw[rows]})[0] - expected[rows]).max()
+        for rows in (slice(0, len(raw)), slice(0, 1))
+    ]
+    return float(max(gaps))
+
+
+def _how(about: dict[str, Any], preparation: Preparation) -> str:
+    if about["encoder"] is not None:
+        encoder = f"{about['encoder']['kind']}:{about['encoder']['params']['model']}"
+        return f"The input are the features of the encoder {encoder}; they are standardised inside."
+    inside = "Numbers go in as they are, nan where one is missing: imputing and standardising happen inside."
+    if preparation.levels:
+        inside += " A column 'name=category' is 1 where it has that category, else 0; '(other)' is any other."
+    return inside
+
+
+def _require(module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError:
+        raise ImportError(
+            f'Exporting needs {module}. Install it with: pip install "annotmix[onnx]"'
+        ) from None

@@ -1,0 +1,278 @@
+"""Charts as inline SVG.
+
+They are written by hand, because a page must need no further package, stay small, and follow the colours of
+the page: shapes carry classes, and `style.css` colours them for light, dark and print.
+
+Charts are as wide as the page. Across, places are percentages; down, pixels. So text keeps its size on a
+telephone, where a scaled drawing would shrink it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from annotmix.runs.report.markup import Markup, element
+
+#: Longest name beside a row; longer ones are cut, and whole in the tooltip.
+NAME_LENGTH = 18
+
+
+def line_chart(
+    series: Mapping[str, Sequence[float]], label: str, x_name: str, height: int = 280, *, form: str = ".1%"
+) -> Markup:
+    """Values over steps 1, 2, …; every line is named at its end.
+
+    Parameters
+    ----------
+    series : mapping of name to sequence of float
+        The lines. The i-th has the class `line-i`, in the order given. Steps that are nan are left out.
+    label : str
+        What the chart shows, for those who cannot see it.
+    x_name : str
+        What the steps are.
+    height : int
+        Height of the drawing area in pixels.
+    form : str, default=".1%"
+        How values are written; shares, written with a percent sign, have an axis that ends at 100%.
+    """
+    left, right, top = 11.0, 68.0, 14
+    values = np.array(list(series.values()), dtype=float)  # (lines, steps)
+    ticks = _share_ticks(values) if form.endswith("%") else _round_ticks(values)
+    low, high = float(ticks[0]), float(ticks[-1])
+    n_steps = values.shape[1]
+
+    def y(value: float) -> float:
+        return top + height * (1 - (value - low) / (high - low))
+
+    parts = []
+    for tick in ticks:
+        parts.append(_line(f"{left}%", y(tick), f"{right}%", y(tick), "grid"))
+        text = f"{tick:.0%}" if form.endswith("%") else f"{tick:.4g}"
+        parts.append(_label(f"{left}%", y(tick), text, "tick", "end", dx=-8))
+    every = max(int(round_up(n_steps / 8)), 1)  # at most some eight numbers fit
+    inner = (step for step in range(every, n_steps, every) if step > 1 and n_steps - step > every / 2)
+    for step in sorted({1, *inner, n_steps}):
+        across = left + (right - left) * (step - 1) / max(n_steps - 1, 1)
+        parts.append(_label(f"{across:.2f}%", y(low) + 20, str(step), "tick", "middle"))
+    parts.append(_label(f"{(left + right) / 2}%", y(low) + 42, x_name, "tick", "middle"))
+
+    drawn, last = [], []
+    for i, line in enumerate(values):
+        known = np.isfinite(line)
+        across = np.linspace(0, 1000, n_steps)[known]
+        down = 1000 * (1 - (line[known] - low) / (high - low))
+        points = " ".join(f"{a:.0f},{d:.1f}" for a, d in zip(across, down, strict=True))
+        last.append(float(line[known][-1]))
+        drawn.append(
+            element("polyline", points=points, class_=f"line line-{i}", vector_effect="non-scaling-stroke")
+        )
+    parts.append(
+        element(
+            "svg",
+            *drawn,
+            x=f"{left}%",
+            y=top,
+            width=f"{right - left}%",
+            height=height,
+            viewBox="0 0 1000 1000",
+            preserveAspectRatio="none",
+        )
+    )
+    ends = _apart([y(value) for value in last], 20)
+    for i, (name, end) in enumerate(zip(series, ends, strict=True)):
+        text = f"{_short(name)} {last[i]:{form}}"
+        parts.append(_label(f"{right}%", end, text, f"name name-{i}", "start", dx=8))
+    return _chart(label, top + height + 52, parts)
+
+
+def dumbbells(
+    names: Sequence[object],
+    full: Sequence[float],
+    ring: Sequence[float],
+    label: str,
+    chance: float | None = None,
+    *,
+    called: tuple[str, str] = ("estimated", "real"),
+    high: float = 1.0,
+) -> Markup:
+    """A row a name with two dots, one full and one a ring, on a scale from 0 to `high`.
+
+    Parameters
+    ----------
+    names, full, ring : sequences of one length
+    label : str
+        What the chart shows, for those who cannot see it.
+    chance : float, optional
+        A share to mark with a line.
+    called : pair of str
+        What the full dots and the rings are, for the tooltip.
+    high : float, default=1.0
+        Share at the right end.
+    """
+    left, right, top, step = 36.0, 97.0, 30, 30
+    bottom = top + step * len(names)
+
+    def x(share: float) -> str:
+        return f"{left + (right - left) * share / high:.2f}%"
+
+    parts = []
+    for tick in np.linspace(0, high, 5):
+        parts.append(_line(x(tick), top, x(tick), bottom, "grid"))
+        parts.append(_label(x(tick), top - 14, f"{100 * tick:.3g}%", "tick", "middle"))
+    if chance is not None:
+        parts.append(_line(x(chance), top, x(chance), bottom, "chance"))
+        parts.append(_label(x(chance), bottom + 14, "guessing", "tick", "middle"))
+    for i, (name, first, second) in enumerate(zip(names, full, ring, strict=True)):
+        y = top + step * (i + 0.5)
+        tip = element("title", f"{name}: {called[0]} {first:.1%}, {called[1]} {second:.1%}")
+        parts.append(
+            element(
+                "g",
+                tip,
+                element("rect", x=0, y=y - step / 2, width="100%", height=step, class_="row"),
+                _label("0", y, _short(str(name)), "row-name", "start"),
+                _line(x(first), y, x(second), y, "bar"),
+                element("circle", cx=x(second), cy=y, r=6, class_="ring"),
+                element("circle", cx=x(first), cy=y, r=4.5, class_="full"),
+            )
+        )
+    return _chart(label, bottom + (28 if chance is not None else 8), parts)
+
+
+def reliability(
+    confidence: Sequence[float], accuracy: Sequence[float], count: Sequence[int], label: str
+) -> Markup:
+    """How often a confidence is right: a dot a bin, its area the number of items, beside the diagonal.
+
+    Parameters
+    ----------
+    confidence, accuracy, count : sequences of one length, a bin each
+    label : str
+        What the chart shows, for those who cannot see it.
+    """
+    left, top, side = 44, 10, 300
+
+    def place(share: float) -> float:
+        return side * share
+
+    parts = []
+    for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
+        across, down = left + place(tick), top + side - place(tick)
+        parts.append(_line(left, down, left + side, down, "grid"))
+        parts.append(_label(left, down, f"{tick:.0%}", "tick", "end", dx=-8))
+        parts.append(_label(across, top + side + 18, f"{tick:.0%}", "tick", "middle"))
+    parts.append(_line(left, top + side, left + side, top, "chance"))
+    parts.append(_label(left + side / 2, top + side + 40, "confidence", "tick", "middle"))
+    most = max([*count, 1])
+    for sure, right, number in zip(confidence, accuracy, count, strict=True):
+        if number:
+            tip = element("title", f"{number} items, {sure:.0%} sure: {right:.0%} right")
+            place_y = top + side - place(right)
+            radius = 3 + 11 * float(np.sqrt(number / most))
+            parts.append(
+                element("circle", tip, cx=left + place(sure), cy=place_y, r=radius, class_="full bin")
+            )
+    width, height = left + side + 20, top + side + 50
+    return element(
+        "svg", *parts, role="img", aria_label=label, viewBox=f"0 0 {width} {height}", class_="square"
+    )
+
+
+def heat_map(matrix: ArrayLike, classes: Sequence[object], label: str) -> Markup:
+    """A confusion matrix, a row a true class, a column a given label; rows of nan stay empty.
+
+    Parameters
+    ----------
+    matrix : array-like, shape (C, C)
+    classes : sequence, length C
+    label : str
+    """
+    values, cell, margin = np.asarray(matrix, dtype=float), 16, 18
+    n = len(values)
+    parts = [element("rect", x=margin, y=margin, width=n * cell, height=n * cell, class_="field")]
+    for i, name in enumerate(classes):
+        middle = margin + cell * (i + 0.5)
+        parts.append(_label(middle, margin - 8, _short(str(name)), "tick", "middle"))
+        parts.append(_label(margin - 8, middle, _short(str(name)), "tick", "middle"))
+    for row, column in np.argwhere(values >= 0.01):
+        share = float(values[row, column])
+        parts.append(
+            element(
+                "rect",
+                element("title", f"{classes[row]} called {classes[column]}: {share:.0%}"),
+                x=margin + cell * column + 0.5,
+                y=margin + cell * row + 0.5,
+                width=cell - 1,
+                height=cell - 1,
+                fill_opacity=share,
+                class_="heat",
+            )
+        )
+    side = margin + n * cell
+    return element(
+        "svg", *parts, role="img", aria_label=label, viewBox=f"0 0 {side} {side}", class_="heat-map"
+    )
+
+
+def picture(grey: ArrayLike, label: str) -> Markup:
+    """A small grey picture, a square a pixel; 0 is the page, 1 is ink. Shape (height, width)."""
+    values = np.asarray(grey, dtype=float)
+    paths = []
+    for level in np.unique(values[values > 0]):
+        squares = "".join(f"M{x} {y}h1v1h-1z" for y, x in np.argwhere(values == level))
+        paths.append(element("path", d=squares, fill_opacity=float(level)))
+    height, width = values.shape
+    return element(
+        "svg", *paths, role="img", aria_label=label, viewBox=f"0 0 {width} {height}", class_="picture"
+    )
+
+
+def round_up(value: float) -> float:
+    """The next number of the form 1, 2 or 5 times a power of ten."""
+    unit = float(10 ** np.floor(np.log10(value)))
+    return next(unit * m for m in (1, 2, 5, 10) if unit * m >= value)
+
+
+def _share_ticks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    low = float(min(np.floor(np.nanquantile(values, 0.05) * 10) / 10, 0.9))
+    if low < 0.4:
+        low = float(np.floor(low * 5 + 1e-9) / 5)  # every 20%
+        return np.linspace(low, 1, round(5 * (1 - low)) + 1)
+    return np.linspace(low, 1, 5 if low >= 0.8 else round(10 * (1 - low)) + 1)
+
+
+def _round_ticks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Some five round numbers from below the smallest value to above the largest."""
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    step = round_up(max((high - low) / 4, 1e-9 * max(abs(high), 1e-3)))
+    first, last = np.floor(low / step), np.floor(high / step) + 1
+    return np.arange(first, last + 0.5) * step
+
+
+def _chart(label: str, height: int, parts: Sequence[Markup]) -> Markup:
+    return element("svg", *parts, role="img", aria_label=label, width="100%", height=height, class_="chart")
+
+
+def _line(x1: object, y1: object, x2: object, y2: object, kind: str) -> Markup:
+    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=kind)
+
+
+def _label(x: object, y: float, text: str, kind: str, anchor: str, dx: int = 0) -> Markup:
+    return element("text", text, x=x, y=y, dx=dx, dy="0.35em", text_anchor=anchor, class_=kind)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= NAME_LENGTH else name[: NAME_LENGTH - 1] + "…"
+
+
+def _apart(places: Sequence[float], gap: float) -> list[float]:
+    """Places moved as little as needed so that neighbours are `gap` apart, from the lowest up."""
+    order = np.argsort(places)[::-1]
+    moved = list(places)
+    for below, above in pairwise(order):
+        moved[above] = min(moved[above], moved[below] - gap)
+    return moved

@@ -1,0 +1,34 @@
+"""Numbers and names as they stand in sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from annotmix.runs.report.markup import Markup, element
+from annotmix.runs.report.payload import NAME_LENGTH, short
+
+
+def whole(number: Any) -> str:
+    """A number without decimals, 1,234."""
+    return "" if number is None or not np.isfinite(number) else f"{number:,.0f}"
+
+
+def share(value: float) -> str:
+    """A share in percent; what is almost none or almost all is not rounded to it."""
+    if not np.isfinite(value):
+        return "–"
+    if 0 < value < 0.0005:
+        return "below 0.1%"
+    return "over 99.9%" if 0.9995 < value < 1 else f"{value:.1%}"
+
+
+def count(number: int, noun: str) -> str:
+    """How many there are of something: 1 label, 2 labels."""
+    return f"{whole(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def named(text: object, most: int = NAME_LENGTH) -> Markup:
+    """A name in an element of its own, so that its direction of writing cannot turn what stands beside it."""
+    return element("bdi", short(text, most))

@@ -1,0 +1,65 @@
+"""What the user asked `annotmix fit` for."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from annotmix.runs.defaults import DEFAULT_APPROACH, EPOCHS
+
+
+@dataclass(frozen=True)
+class Request:
+    """Options of `annotmix fit`, by their names there; None is to be found or the default."""
+
+    labels: tuple[Path, ...]
+    out: Path = Path("annotmix-run")
+    features: Path | None = None
+    ids: Path | None = None
+    text: Path | None = None
+    text_column: str | None = None
+    images: Path | None = None
+    format: str | None = None
+    task: str | None = None
+    worker: str | None = None
+    label: str | None = None
+    weight: str | None = None
+    item_column: str | None = None
+    missing: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    encoder: str | None = None
+    approach: str = DEFAULT_APPROACH
+    epochs: int = EPOCHS
+    valid: Path | None = None
+    seed: int = 0
+    devices: int = 1
+    resume: bool = False
+    overwrite: bool = False
+
+    def settings(self) -> dict[str, Any]:
+        """The options that differ from their defaults, as JSON; not those about what is in the "
+        "folder already."""
+        own = {
+            option.name: getattr(self, option.name)
+            for option in fields(self)
+            if option.name not in ("labels", "resume", "overwrite")
+            and getattr(self, option.name) != option.default
+        }
+        as_text = {name: str(value) if isinstance(value, Path) else value for name, value in own.items()}
+        return {"labels": [str(path) for path in self.labels], **as_text}
+
+    def command(self, *more: str) -> str:
+        """The command line that asks for the same."""
+        words = ["annotmix", "fit", *map(str, self.labels)]
+        for name, value in self.settings().items():
+            if name != "labels":
+                option = "--" + name.replace("_", "-")
+                words += [
+                    word
+                    for one in (value if isinstance(value, tuple) else [value])
+                    for word in (option, str(one))
+                ]
+        return shlex.join([*words, *more])

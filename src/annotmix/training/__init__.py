@@ -1,0 +1,1 @@
+"""Training a model: the loop, batches, optimiser, checkpoints, randomness, several processes."""

@@ -1,0 +1,155 @@
+"""Tensors and facts on disk: safetensors and JSON, never a pickle; a half-written file never counts.
+
+A saved model is a folder with `model.json` and a weights file named by its content. The JSON names the
+weights and their checksum and is replaced last, in one step: until then the old model is whole, and a kill
+in between leaves at most an unused file behind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor, contiguous_format
+
+from annotmix._common.files import write_atomically
+
+FORMAT = 2
+_WEIGHTS = "weights-*.safetensors"
+_TYPES = {"int": int, "float": float, "bool": bool, "str": str}
+
+
+class ModelFileError(ValueError):
+    """A folder or file that is not a whole model of this package."""
+
+
+def save_model(folder: str | os.PathLike[str], tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
+    """Write a model into `folder`; on any failure the model that was there stays whole."""
+    folder = Path(folder)
+    text = json.dumps({**facts}, ensure_ascii=False, allow_nan=True)  # before anything is written
+    before = set(folder.glob(_WEIGHTS))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        weights, checksum = _write_weights(folder, tensors)
+        whole = {"format": FORMAT, "weights": weights.name, "sha256": checksum, "model": json.loads(text)}
+        written = json.dumps(whole, indent=1, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        write_atomically(folder / "model.json", lambda path: Path(path).write_bytes(written))
+    except (OSError, SafetensorError) as error:
+        for unused in set(folder.glob(_WEIGHTS)) - before:
+            unused.unlink(missing_ok=True)
+        raise OSError(
+            f"Could not save the model in {str(folder)!r}: {error}. "
+            "A model that was there before is untouched."
+        ) from error
+    for old in folder.glob(_WEIGHTS):
+        if old.name != weights.name:
+            old.unlink(missing_ok=True)
+
+
+def load_model(folder: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what `save_model` wrote; nothing in the files is executed."""
+    folder = Path(folder)
+    path = folder / "model.json"
+    if not path.is_file():
+        raise ModelFileError(f"{str(folder)!r} holds no saved model: there is no model.json in it.")
+    try:
+        whole = json.loads(path.read_text("utf-8", "surrogatepass"))
+        version, name, checksum, facts = (whole[key] for key in ("format", "weights", "sha256", "model"))
+        if not isinstance(name, str) or not isinstance(facts, dict):
+            raise TypeError("weights must be a file name and model an object")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ModelFileError(
+            f"{str(path)!r} is damaged or not written by annotmix ({type(error).__name__}: {error})."
+        ) from error
+    if version != FORMAT:
+        raise ModelFileError(
+            f"{str(path)!r} has format {version!r}; this version of annotmix reads {FORMAT}."
+        )
+    weights = folder / name
+    if Path(name).name != name or not os.path.isfile(weights):
+        raise ModelFileError(f"{str(path)!r} names the weights file {name!r}, which is not in the folder.")
+    if _sha256(weights) != checksum:
+        raise ModelFileError(f"{str(weights)!r} is damaged or truncated: its checksum is not the saved one.")
+    try:
+        return load_file(weights), facts
+    except SafetensorError as error:
+        raise ModelFileError(f"{str(weights)!r} is not a safetensors file ({error}).") from error
+
+
+def save_tensors(path: str | os.PathLike[str], tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
+    """Write tensors and facts into one file, in one step."""
+    metadata = {"annotmix": json.dumps(facts)}
+    write_atomically(Path(path), lambda tmp: _save_file(tensors, tmp, metadata))
+
+
+def load_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what `save_tensors` wrote."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            facts = json.loads(file.metadata()["annotmix"])
+        if not isinstance(facts, dict):
+            raise TypeError("its facts must be an object")
+        return load_file(path), facts
+    except (SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise ModelFileError(
+            f"{str(path)!r} is damaged or not written by annotmix ({error}). Remove it to start again."
+        ) from error
+
+
+def names_to_json(names: NDArray[Any]) -> dict[str, Any]:
+    """Names of items, annotators or classes as JSON; they keep their type."""
+    values = names.tolist()
+    kinds = {type(value).__name__ for value in values} or {"str"}
+    if len(kinds) > 1 or not kinds <= _TYPES.keys():
+        raise TypeError(
+            f"Only names that are all integers, floats, booleans or text can be saved, "
+            f"found {', '.join(sorted(kinds))}."
+        )
+    return {"type": kinds.pop(), "values": values, "object": names.dtype == object}
+
+
+def names_from_json(saved: dict[str, Any]) -> NDArray[Any]:
+    """The inverse of `names_to_json`."""
+    kind, values = _TYPES[saved["type"]], saved["values"]
+    if not isinstance(values, list) or any(type(value) is not kind for value in values):
+        raise ModelFileError(f"Saved names must be a list of {saved['type']}, found {values!r:.60}.")
+    if not saved["object"]:
+        return np.array(values, dtype=None if values else kind)
+    names = np.empty(len(values), dtype=object)
+    names[:] = values
+    return names
+
+
+def _write_weights(folder: Path, tensors: dict[str, Tensor]) -> tuple[Path, str]:
+    """Write the weights under a name made of their checksum; the file and the checksum."""
+    temporary = folder / "weights.tmp"
+    try:
+        write_atomically(temporary, lambda path: _save_file(tensors, path))
+        checksum = _sha256(temporary)
+        return temporary.replace(folder / _WEIGHTS.replace("*", checksum[:16])), checksum
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _save_file(tensors: dict[str, Tensor], path: str, metadata: dict[str, str] | None = None) -> None:
+    # copies: tensors that share memory (tied weights) or are views would be refused
+    own = {name: tensor.detach().clone(memory_format=contiguous_format) for name, tensor in tensors.items()}
+    try:
+        save_file(own, path, metadata)
+    except SafetensorError as error:  # what it raises where the disk is full
+        raise OSError(f"{path!r} could not be written: {error}") from error
+
+
+def _sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        digest = hashlib.sha256()
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

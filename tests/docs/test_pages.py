@@ -1,0 +1,127 @@
+"""What the documentation shows is run: the tutorial, the forms of labels, and a page for every approach."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from annotmix.approaches import get_approach, list_approaches
+from annotmix.cli import app
+from annotmix.estimators import class_name
+from annotmix.labels.annotations import Annotations
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+EXAMPLE = re.compile(r"<!-- example: (\S+) -->\n```\w+\n(.*?)```", re.DOTALL)
+
+
+def run(line):
+    """A line of the command line, in the present folder."""
+    program, *arguments = shlex.split(line, comments=True)
+    assert program == "annotmix"
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, f"{line}\n{done.output}"
+
+
+def test_the_tutorial_runs_from_csv_to_report(tmp_path, monkeypatch):
+    """Code in the order of the page."""
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(
+        r"^```(python|sh)\n(.*?)^```", (DOCS / "tutorial.md").read_text("utf-8"), re.DOTALL | re.M
+    )
+    assert [kind for kind, _ in blocks].count("sh") == 3
+    names = {}
+    for kind, code in blocks:
+        if kind == "python":
+            exec(compile(code, "tutorial.md", "exec"), names)
+        else:
+            for line in code.splitlines():
+                run(line)
+    truth = names["classes"][names["truth"]]
+    assert (names["consensus"]["label"] == truth).mean() > 0.9
+    written = {path.name for path in (tmp_path / "run").iterdir()}
+    assert {"report.html", "labels.csv", "annotators.csv", "suspicious_labels.csv", "run.json"} <= written
+    assert (names["found"]["label"] == truth).mean() > 0.9
+    assert 0 < len(pd.read_csv("ask.csv")) <= 200
+    assert "Checked against known labels" in (tmp_path / "run" / "report.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("page", sorted(path.name for path in (DOCS / "beyond").glob("*.md")))
+def test_the_pages_beyond_the_paper_run(tmp_path, monkeypatch, page):
+    """Python in the order of the page."""
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(
+        r"^```python\n(.*?)^```", (DOCS / "beyond" / page).read_text("utf-8"), re.DOTALL | re.M
+    )
+    assert blocks
+    exec(compile("\n".join(blocks), page, "exec"), {})
+
+
+@pytest.mark.parametrize("name", ["long.csv", "wide.csv", "label-studio.json", "ann.jsonl", "answers.jsonl"])
+def test_the_forms_of_labels_are_read(tmp_path, monkeypatch, name):
+    text = dict(EXAMPLE.findall((DOCS / "your-data.md").read_text("utf-8")))[name]
+    (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    run(f"annotmix aggregate {name} --method mv --out found.csv")
+    found = pd.read_csv(tmp_path / "found.csv")
+    assert len(found) == 2
+    classes = {"cat", "dog"} if name.endswith(".csv") else {"good", "bad"}
+    assert set(found["label"]) <= classes
+
+
+def test_the_examples_with_pandas_run():
+    names = {}
+    for name, code in EXAMPLE.findall((DOCS / "your-data.md").read_text("utf-8")):
+        if name == "pandas":
+            exec(compile(code, "your-data.md", "exec"), names)
+    assert names["clf"].classes_.tolist() == ["cat", "tree"]
+    assert isinstance(names["annotations"], Annotations)
+
+
+def test_lists_in_rows_become_a_long_table():
+    class Dataset:
+        def to_pandas(self):
+            rows = {"text": ["a", "b"], "annotators": [["ann", "bob"], ["bob"]], "labels": [[1, 0], [1]]}
+            return pd.DataFrame(rows)
+
+    code = dict(EXAMPLE.findall((DOCS / "your-data.md").read_text("utf-8")))["hugging-face"]
+    names = {"dataset": Dataset()}
+    exec(compile(code, "your-data.md", "exec"), names)
+    assert json.loads(names["labels"].to_json(orient="values")) == [
+        [0, "ann", 1],
+        [0, "bob", 0],
+        [1, "bob", 1],
+    ]
+
+
+def test_asking_next_runs(capsys):
+    names = {}
+    page = (DOCS / "beyond" / "asking.md").read_text("utf-8")
+    for code in re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.M):
+        exec(compile(code, "asking.md", "exec"), names)
+    ask, pairs = names["ask"], names["pairs"]
+    assert 38 < ask["cost"].sum() <= 40
+    assert 0 < (ask["worker"] == "expert").sum() <= 10
+    assert 0 < (ask["worker"] == "new one").sum() < 20
+    assert pairs.shape == (8, 2)
+
+
+def test_every_approach_has_a_page():
+    pytest.importorskip("mkdocs", reason="needs the extra docs")
+    spec = importlib.util.spec_from_file_location("approach_pages", DOCS / "approach_pages.py")
+    pages = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pages)
+    for name in list_approaches():
+        page = pages.approach_page(get_approach(name))
+        assert page.startswith(f"# {name}\n")
+        assert class_name(name) in page
+        *_, reference = sys.modules[get_approach(name).__module__].__doc__.strip().splitlines()
+        assert reference.strip()[-30:] in page
+        assert f"::: {get_approach(name).__module__}." in page

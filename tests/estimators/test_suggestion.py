@@ -1,0 +1,196 @@
+"""Which items to have labelled next, and by whom."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import annotmix
+from annotmix.estimators.beliefs import beliefs
+from annotmix.estimators.suggestion import _greedy, suggest_from
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return {}
+
+
+@pytest.fixture
+def model(noisy, fitted):
+    """Fitted once; no test changes it."""
+    if not fitted:
+        clf = annotmix.AnnotMixClassifier(max_epochs=15, random_state=0, progress=False)
+        fitted["model"] = clf.fit(noisy.X, noisy.Z)
+    return fitted["model"]
+
+
+def entropy(p):
+    return -sum(v * np.log2(v) for v in p if v > 0)
+
+
+def test_gain_is_mutual_information(model, noisy):
+    believed = beliefs(model, noisy.X, noisy.Z)
+    table = annotmix.suggest(model, noisy.X, noisy.Z, 10)
+    for row in table.itertuples():
+        ((_, confusion),) = believed.confusion_on(np.array([row.task]), np.array([row.worker]))
+        q, pi = believed.q[row.task], (confusion[0] + believed.confusion[row.worker]) / 2
+        joint = q[:, None] * pi
+        expected = entropy(q) + entropy(joint.sum(axis=0)) - entropy(joint.ravel())
+        assert row.gain == pytest.approx(expected, abs=1e-6)  # confusion is float32
+        assert row.performance == pytest.approx(sum(q[c] * pi[c, c] for c in range(3)))
+
+
+def test_limits_hold_and_known_pairs_are_left_out(model, noisy):
+    table = annotmix.suggest(model, noisy.X, noisy.Z, 100)
+    assert len(table) == 100
+    assert table["task"].is_unique
+    assert table["worker"].value_counts().max() <= 40  # twice an equal share among five
+    assert all(noisy.Z[row.task, row.worker] == -1 for row in table.itertuples())
+    several = annotmix.suggest(model, noisy.X, noisy.Z, 30, per_item=2, per_annotator=8)
+    assert several["task"].value_counts().max() <= 2
+    assert several["worker"].value_counts().max() <= 8
+    assert not several.duplicated(["task", "worker"]).any()
+
+
+def test_good_annotators_are_asked_first(model, noisy):
+    first = annotmix.suggest(model, noisy.X, noisy.Z, 40, per_annotator=40)
+    assert first["worker"].isin([0, 1]).mean() > 0.7  # right in 95 % and 80 %
+
+
+def test_no_more_than_there_is(model, noisy):
+    Z = np.where(noisy.Z < 0, 0, noisy.Z)
+    Z[:3, 2] = -1
+    found = annotmix.suggest(model, noisy.X, Z, 10)
+    assert len(found) == 0 or set(found["worker"]) == {2}
+    assert len(found) <= 3
+
+
+@pytest.mark.parametrize("credit", [0.0, 3.0])
+def test_greedy_against_trying_every_pair(credit):
+    rng = np.random.default_rng(0)
+    gain, free = rng.random((12, 4)), rng.random((12, 4)) > 0.2
+    labels, limit, price = np.array([0, 3, 20, 50]), np.array([5, 2, 5, 0]), np.array([1, 1.5, 0.5, 1])
+    chosen, load, count, left = [], [0] * 4, [0] * 12, 11.0
+    while True:
+        worth = {}
+        for n, m in np.argwhere(free).tolist():
+            known = labels[m] + load[m]
+            weight = credit / (credit + known) if credit else 0
+            if load[m] < limit[m] and count[n] < 2 and price[m] <= left and (n, m) not in chosen:
+                worth[n, m] = ((1 - weight) * gain[n, m] + weight * max(gain[n])) / price[m]
+        if not worth:
+            break
+        chosen.append(max(worth, key=worth.get))
+        load[chosen[-1][1]] += 1
+        count[chosen[-1][0]] += 1
+        left -= price[chosen[-1][1]]
+    assert len(chosen) > 8
+    assert _greedy(gain, free, labels, 11.0, 2, limit, price, credit) == chosen
+
+
+def test_gain_per_cost_decides_and_the_budget_is_money(model, noisy):
+    cost = {0: 3.0, 1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0}
+    many = {"per_annotator": 1000, "credit": 0}
+    plain = annotmix.suggest(model, noisy.X, noisy.Z, 20, **many)
+    assert "cost" not in plain
+    assert (plain["worker"] == 0).mean() > 0.5
+    dear = annotmix.suggest(model, noisy.X, noisy.Z, 20, cost=cost, **many)
+    assert (dear["worker"] == 0).mean() < 0.2  # somewhat better than annotator 1, but not three times
+    assert 19 < dear["cost"].sum() <= 20
+    assert dear["cost"].tolist() == [cost[m] for m in dear["worker"]]
+    assert (dear["gain"] / dear["cost"]).is_monotonic_decreasing
+    cents = annotmix.suggest(
+        model, noisy.X, noisy.Z, 2000, cost={m: 100 * c for m, c in cost.items()}, **many
+    )
+    assert cents[["task", "worker"]].equals(dear[["task", "worker"]])
+
+
+def test_loads_of_single_annotators(model, noisy):
+    asked = annotmix.suggest(model, noisy.X, noisy.Z, 50, per_annotator={0: 3, 1: 0})
+    load = asked["worker"].value_counts()
+    assert load[0] == 3
+    assert 1 not in load
+    assert load.max() <= 20  # the others: twice an equal share
+
+
+def test_the_little_known_are_tried(model, noisy):
+    newcomers = {"newcomers": ["ann", "bob"], "per_annotator": 1000}
+    asked = annotmix.suggest(model, noisy.X, noisy.Z, 60, **newcomers)
+    tried = asked["worker"].isin(["ann", "bob"])
+    assert 1 < tried.sum() < 30  # a little
+    assert asked.loc[tried, "performance"].between(0.2, 0.9).all()
+    bold = annotmix.suggest(model, noisy.X, noisy.Z, 60, credit=50, **newcomers)
+    assert bold["worker"].isin(["ann", "bob"]).sum() > tried.sum()
+    shy = annotmix.suggest(model, noisy.X, noisy.Z, 60, credit=0, **newcomers)
+    assert not shy["worker"].isin(["ann", "bob"]).any()
+    only = annotmix.suggest(model, noisy.X, noisy.Z, 4, annotators=[], newcomers=["ann"])
+    assert only["worker"].tolist() == ["ann"] * 4
+
+
+def test_annotators_without_labels_are_like_newcomers(noisy):
+    Z = np.column_stack([noisy.Z, np.full(len(noisy.Z), -1)])
+    clf = annotmix.AnnotMixClassifier(max_epochs=2, random_state=0, progress=False).fit(noisy.X, Z)
+    believed = beliefs(clf, noisy.X, Z)
+    asked = suggest_from(believed, 5, annotators=[5])
+    new = suggest_from(believed, 5, annotators=[], newcomers=["ann"])
+    assert asked["task"].tolist() == new["task"].tolist()
+    assert asked["gain"].tolist() == new["gain"].tolist()
+    q, pi = believed.q[asked["task"]], believed.average
+    np.testing.assert_allclose(asked["performance"], q @ np.diag(pi))
+
+
+def test_a_label_matrix_gives_pairs_of_indices(noisy):
+    """What scikit-activeml's multi-annotator query strategies return."""
+    y = np.where(noisy.Z < 0, np.nan, noisy.Z)
+    clf = annotmix.AnnotMixClassifier(max_epochs=2, random_state=0, progress=False).fit(noisy.X, y)
+    pairs = annotmix.suggest(clf, noisy.X, y, 7)[["task", "worker"]].to_numpy()
+    assert pairs.shape == (7, 2)
+    assert pairs.dtype.kind == "i"
+    assert np.isnan(y[tuple(pairs.T)]).all()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"budget": 0}, "budget must be a positive number, found 0"),
+        ({"budget": float("nan")}, "budget must be a positive number, found nan"),
+        ({"budget": "5"}, "budget must be a positive number, found '5'"),
+        ({"per_item": 1.5}, "per_item must be a positive integer, found 1.5"),
+        ({"per_annotator": 0}, "per_annotator must be a positive integer, found 0"),
+        ({"per_annotator": {1: -1}}, "per_annotator of 1 must be 0 or a positive integer, found -1"),
+        ({"cost": {0: 1.0}}, "cost must name everybody who can be asked; missing: 1, 2, 3, 4"),
+        ({"cost": dict.fromkeys(range(5), 0)}, "The cost of 0 must be a positive number, found 0"),
+        ({"credit": -1}, "credit must be 0 or a positive number, found -1"),
+        ({"annotators": [7]}, "Unknown annotators 7; .* newcomers"),
+        ({"annotators": []}, "names nobody who could be asked"),
+        ({"newcomers": [3]}, "newcomers names 3, whom the model knows"),
+        ({"newcomers": ["ann", "ann"]}, "repeated: 'ann'"),
+    ],
+)
+def test_wrong_arguments_are_named(model, noisy, wrong, message):
+    with pytest.raises(ValueError, match=message):
+        annotmix.suggest(model, noisy.X, noisy.Z, **({"budget": 1} | wrong))
+
+
+def test_beliefs_against_slow_products(model, noisy):
+    from annotmix.estimators.beliefs import EVIDENCE
+
+    believed = beliefs(model, noisy.X, noisy.Z)
+    p = model.predict_proba(noisy.X)
+    a = believed.annotations
+    for item in range(10):
+        own = np.flatnonzero(a.item == item)
+        terms = {}
+        for label in own:
+            pair = (np.array([item]), a.annotator[[label]])
+            ((_, confusion),) = believed.confusion_on(*pair)
+            terms[label] = confusion[0][:, a.label[label]] ** EVIDENCE
+        q = p[item] * np.prod(list(terms.values()), axis=0) if terms else p[item]
+        np.testing.assert_allclose(believed.q[item], q / q.sum(), atol=1e-5)
+        for label in own:
+            rest = q / terms[label]
+            np.testing.assert_allclose(believed.others[label], rest / rest.sum(), atol=1e-5)
+    total = np.zeros((5, 3, 3))
+    for label in range(len(a)):
+        total[a.annotator[label], :, a.label[label]] += believed.others[label]
+    np.testing.assert_allclose(believed.counts, total, atol=1e-4)

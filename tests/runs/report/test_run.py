@@ -1,0 +1,226 @@
+"""The report without a browser: what goes in, how it is written, what is said."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers import some_findings
+from helpers.markup import Balance
+from helpers.some_findings import bare, invented, small
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from annotmix.runs.findings import Preview
+from annotmix.runs.report import payload as payload_module
+from annotmix.runs.report.opening import opening
+from annotmix.runs.report.page import embedded_json
+from annotmix.runs.report.payload import UNKNOWN, matrices, payload, short
+from annotmix.runs.report.run import run_page, write_report
+from annotmix.runs.report.words import share
+
+
+def decoded(text, dtype=np.uint8):
+    return np.frombuffer(base64.b64decode(text), dtype)
+
+
+def embedded(html):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', html).group(1))
+
+
+def words(html):
+    """The text of a page, without style and script."""
+    bare = re.sub(r"<(style|script).*?</\1>", "", html, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", bare))
+
+
+@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_embedded_json_keeps_everything_and_cannot_be_left(data):
+    text = embedded_json(data)
+    assert json.loads(text) == data
+    assert not set(text) & set("<>&\u2028\u2029")
+
+
+def test_rows_refer_to_their_names():
+    found = small()
+    data = payload(found)
+    labels = pd.DataFrame(data["tables"]["labels"])
+    for column, names in (
+        ("task", "tasks"),
+        ("worker", "workers"),
+        ("label", "classes"),
+        ("consensus", "classes"),
+    ):
+        assert [data[names][i] for i in labels[column]] == list(found.labels[column])
+    np.testing.assert_allclose(labels["probability"], found.labels["probability"], atol=5e-5)
+    disputed = data["tables"]["disputed"]
+    assert [data["tasks"][i] for i in disputed["task"]] == list(
+        found.items.sort_values("disagreement", ascending=False, kind="stable")
+        .query("disagreement > 0")
+        .index
+    )
+    asked = data["tables"]["suggestions"]
+    assert [data["workers"][i] for i in asked["worker"]] == list(found.suggestions["worker"])
+    assert data["texts"] == [short(found.previews[task].text, 500) for task in data["tasks"]]
+
+
+def test_matrices_are_kept_to_half_a_percent():
+    rng = np.random.default_rng(0)
+    confusion = rng.dirichlet(np.ones(5), size=(7, 5))
+    confusion[3] = np.nan
+    steps = decoded(matrices(confusion)["full"]).reshape(7, 5, 5)
+    assert (steps[3] == UNKNOWN).all()
+    known = np.delete(np.arange(7), 3)
+    np.testing.assert_allclose(steps[known] / 254, confusion[known], atol=0.5 / 254 + 1e-9)
+
+
+def test_of_many_classes_the_largest_confusions_are_kept(monkeypatch):
+    monkeypatch.setattr(payload_module, "MATRIX_BYTES", 100)
+    confusion = np.random.default_rng(0).dirichlet(np.ones(12), size=(3, 12))
+    parts = matrices(confusion)
+    assert "full" not in parts
+    np.testing.assert_allclose(
+        decoded(parts["diagonal"]).reshape(3, 12) / 254, [np.diag(m) for m in confusion], atol=0.01
+    )
+    cell, share = decoded(parts["cell"], "<u4").reshape(3, -1), decoded(parts["share"]).reshape(3, -1)
+    for m, matrix in enumerate(confusion):
+        others = sorted((matrix[c, k] for c in range(12) for k in range(12) if c != k), reverse=True)
+        assert len(set(cell[m])) == payload_module.TOP_CONFUSIONS
+        np.testing.assert_allclose(sorted(share[m] / 254, reverse=True), others[: len(share[m])], atol=0.01)
+        np.testing.assert_allclose(matrix.flat[cell[m]], share[m] / 254, atol=0.01)
+
+
+def test_only_the_least_trusted_labels_go_in(monkeypatch):
+    monkeypatch.setitem(payload_module.MOST, "labels", 50)
+    found = small()
+    html = run_page(found)
+    assert len(embedded(html)["tables"]["labels"]["task"]) == 50
+    assert f"The 50 least trusted of {len(found.labels)} are here, all in suspicious_labels.csv" in words(
+        html
+    )
+
+
+def test_annotators_that_do_not_fit_are_named_but_have_no_row(monkeypatch):
+    monkeypatch.setitem(payload_module.MOST, "annotators", 10)
+    found = small()
+    html = run_page(found)
+    data = embedded(html)
+    shown = data["workers"][:10]
+    assert set(shown) == set(
+        found.annotators["n_labels"].sort_values(ascending=False, kind="stable").index[:10]
+    )
+    assert [data["workers"][i] for i in data["tables"]["labels"]["worker"]] == list(found.labels["worker"])
+    assert decoded(data["matrices"]["full"]).shape == (10 * 4 * 4,)
+    assert "20 more are in annotators.csv" in words(html)
+
+
+def test_thumbnails_stop_where_the_room_ends(monkeypatch):
+    monkeypatch.setattr(payload_module, "IMAGE_BYTES", 250)
+    found = small()
+    data = payload(replace(found, previews={task: Preview("", b"x" * 100) for task in found.items.index}))
+    assert [bool(image) for image in data["images"]] == [True, True] + [False] * (len(data["tasks"]) - 2)
+
+
+def test_the_first_screen_counts_right():
+    found = small()
+    text = words(run_page(found))
+    wrong = (1 - found.labels["probability"]).sum()
+    assert f"About {wrong:.0f} of {len(found.labels)} labels are probably wrong" in text
+    assert f"30 annotators gave {len(found.labels)} labels of 4 classes to 200 items" in text
+    sure, differs = (found.items["probability"] >= 0.95).sum(), found.items["differs"].sum()
+    assert f"For {sure} of 200 items the label is 95% sure or more" in text
+    assert f"{differs} got another label than the one with the most votes" in text
+    mean = np.average(found.confusion, axis=0, weights=found.annotators["n_labels"])
+    np.fill_diagonal(mean, 0)
+    true, said = np.unravel_index(mean.argmax(), mean.shape)
+    assert f"Most often class {true} is called class {said} ({mean.max():.0%})" in text
+    first = found.suggestions.iloc[0]
+    assert f"First ask annotator {first['worker']} about item {first['task']}" in text
+    assert "Such scores describe labels, not people." in text
+    assert "Checked against known labels" not in text
+
+
+def test_scores_and_calibration_are_shown_where_labels_are_known():
+    bins = pd.DataFrame({"confidence": [0.6, 0.9], "accuracy": [0.5, 0.7], "count": [10, 30]})
+    scores = {"n": 40, "consensus-acc": 0.65, "majority-acc": 0.6, "my-score": 0.5, "label-auroc": np.nan}
+    text = words(run_page(replace(small(), scores=scores, calibration=bins)))
+    assert (
+        "On 40 items with known labels, the labels found are right for 65.0%, the majority’s for 60.0%"
+        in text
+    )
+    assert "off by 17.5 points on average, too sure" in text
+    assert "my-score0.5" in text
+    assert re.search(r"\(label-auroc, 0.5 is guessing\)–", text)
+
+
+def test_little_is_enough_for_a_report():
+    html = run_page(bare())
+    text = words(html)
+    Balance(html)
+    assert "nan" not in text.lower().replace("annotators", "")
+    for sentence in ("There are no labels", "no opinion about annotators", "There are no suggestions"):
+        assert sentence in text
+    assert "Learning curves" not in text
+
+
+def test_hostile_names_stay_text():
+    html = run_page(some_findings.invented(60, 20, 8, 200, some_findings.HOSTILE))
+    found = Balance(html)
+    assert "img" not in found.tags
+    assert found.tags.count("script") == 2
+    assert not [name for name, _ in found.attributes if name.startswith("on") or name in ("src", "style")]
+    assert all(link.startswith("#") for name, link in found.attributes if name == "href")
+    assert len(html) < 300_000  # names of 10 kB are cut
+
+
+def test_the_policy_names_what_is_in_the_page():
+    html = run_page(small())
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', html).group(1)
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+    assert policy.count("sha256-") == 2
+
+
+def test_the_file_is_replaced_in_one_step(tmp_path, monkeypatch):
+    path = tmp_path / "report.html"
+    write_report(replace(small(), notes=["half a pair: \ud83d"]), path)
+    before = path.read_bytes()
+    assert "half a pair: ?" in before.decode("utf-8")
+    monkeypatch.setattr("pathlib.Path.write_bytes", lambda *_: (_ for _ in ()).throw(OSError(28, "No space")))
+    with pytest.raises(OSError, match="No space"):
+        write_report(small(), path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_thumbnails_that_were_left_out_are_counted():
+    found = small()
+    tasks = list(dict.fromkeys(found.labels["task"]))
+    listed = len(payload(found)["tasks"])
+    assert "thumbnail" not in words(run_page(found))
+    some = replace(found, previews={task: Preview(task, b"jpeg") for task in tasks[:30]})
+    assert f"30 of the {listed} items that it lists have a thumbnail" in words(run_page(some))
+    assert f"{listed - 30} were left out" in words(run_page(some))
+
+
+def test_the_first_screen_warns_where_the_classifier_has_hardly_learnt():
+    found = invented(20, 4, 3, 60)
+    unsure = replace(found, items=found.items.assign(probability=0.4))
+    assert "only 40% sure on average" in opening(unsure)
+    assert "sure on average" not in opening(found)
+
+
+def test_nothing_at_all_is_not_said_to_be_a_little():
+    assert [share(value) for value in (0.0, 1e-5, 0.5, 0.99999, 1.0)] == [
+        "0.0%",
+        "below 0.1%",
+        "50.0%",
+        "over 99.9%",
+        "100.0%",
+    ]

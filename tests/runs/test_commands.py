@@ -1,0 +1,320 @@
+"""The commands about runs: exit codes, what they print, and that nothing is lost."""
+
+from __future__ import annotations
+
+import errno
+import json
+import shlex
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers.run_problem import EPOCHS
+from typer.testing import CliRunner
+
+from annotmix.cli import app
+from annotmix.runs import spreadsheet
+
+runner = CliRunner()
+
+
+def run(*arguments):
+    return runner.invoke(app, [str(argument) for argument in arguments])
+
+
+def fit(problem, out, *more, epochs=EPOCHS):
+    return run(
+        "fit",
+        problem / "labels.csv",
+        "--features",
+        problem / "items.csv",
+        "--out",
+        out,
+        "--epochs",
+        epochs,
+        *more,
+    )
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    """A finished run that may be changed."""
+    return shutil.copytree(finished[0], tmp_path / "run")
+
+
+def error(result):
+    assert result.exit_code == 1, result.output
+    assert result.stderr.count("Error: ") == 1
+    assert "Traceback" not in result.stderr
+    return result.stderr
+
+
+# ---------------------------------------------------------------- fit
+
+
+def test_fit_says_what_it_found_or_one_document(problem, tmp_path):
+    result = fit(problem, tmp_path / "a", epochs=2)
+    assert result.exit_code == 0, result.stderr
+    assert "What was understood" in result.stdout
+    assert "labels (" in result.stdout
+    as_json = fit(problem, tmp_path / "b", "--json", epochs=2)
+    document = json.loads(as_json.stdout)
+    assert document["classes"] == ["a", "b", "c"]
+    assert "What was understood" in as_json.stderr
+    assert fit(problem, tmp_path / "c", "--quiet", epochs=2).output == ""
+
+
+def test_a_run_is_not_overwritten_by_accident(problem, copied):
+    before = (copied / "run.json").read_bytes()
+    assert "already holds a run" in error(fit(problem, copied))
+    assert "already holds a run" in error(fit(problem, copied, "--resume"))
+    assert (copied / "run.json").read_bytes() == before
+    assert fit(problem, copied, "--overwrite", epochs=2).exit_code == 0
+    assert json.loads((copied / "run.json").read_text())["request"]["epochs"] == 2
+
+
+def test_files_of_the_user_are_never_overwritten(problem, tmp_path):
+    (tmp_path / "labels.csv").write_text("mine")
+    for more in ((), ("--overwrite",), ("--resume",)):
+        assert "holds other files (labels.csv)" in error(fit(problem, tmp_path, *more))
+    assert (tmp_path / "labels.csv").read_text() == "mine"
+    assert "is a file" in error(fit(problem, tmp_path / "labels.csv"))
+
+
+def test_interrupted_says_how_to_go_on_and_ends_the_same(problem, finished, tmp_path, monkeypatch):
+    from annotmix.training import loop as engine
+
+    shown, note = [], engine._note
+
+    def interrupt(row):
+        shown.append(row)
+        if len(shown) == 3:
+            raise KeyboardInterrupt
+        return note(row)
+
+    monkeypatch.setattr(engine, "_note", interrupt)
+    out = tmp_path / "my run"
+    result = fit(problem, out)
+    assert result.exit_code == 130
+    assert [path.name for path in out.iterdir()] == ["checkpoint"]
+    assert "holds an unfinished run" in error(fit(problem, out))
+    assert "unfinished run (go on with" in error(run("report", out))
+    command = shlex.split(result.stderr.splitlines()[-1])
+    assert command[-1] == "--resume"
+    resumed = run(*command[1:])
+    assert resumed.exit_code == 0, resumed.stderr
+    assert len(shown) == EPOCHS
+    assert json.loads((out / "run.json").read_text())["settings"]["approach"] == "annot-mix-plus"
+    assert (out / "labels.csv").read_bytes() == (finished[0] / "labels.csv").read_bytes()
+    assert not (out / "checkpoint").exists()
+
+
+def test_another_run_cannot_be_resumed(problem, tmp_path, monkeypatch):
+    from annotmix.training import loop as engine
+
+    def interrupt(row):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "_note", interrupt)
+        fit(problem, tmp_path / "run")
+    assert "cannot be gone on with" in error(fit(problem, tmp_path / "run", "--resume", "--seed", "1"))
+
+
+@pytest.mark.parametrize("full", ["labels.csv", "findings.json", "run.json"])
+def test_full_disk_leaves_the_old_run_whole(problem, copied, monkeypatch, full):
+    before = {path: path.read_bytes() for path in copied.rglob("*") if path.is_file()}
+    write = spreadsheet.write_bytes
+
+    def refuse(path, data):
+        if path.name == full:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        write(path, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(spreadsheet, "write_bytes", refuse)
+        patch.setattr("annotmix.runs.storage.write_bytes", refuse)
+        assert "No space left on device" in error(fit(problem, copied, "--overwrite", "--seed", "1"))
+    whole = {path: path.read_bytes() for path in copied.rglob("*") if path.is_file()}
+    assert {path: data for path, data in whole.items() if "checkpoint" not in path.parts} == before
+    result = fit(problem, copied, "--overwrite", "--resume", "--seed", "1")
+    assert result.exit_code == 0, result.stderr
+
+
+def test_mistakes_leave_nothing_behind(problem, tmp_path):
+    out = tmp_path / "run"
+    other, empty, alike, nameless = (
+        tmp_path / f"{name}.csv" for name in ("other", "empty", "alike", "nameless")
+    )
+    nameless.write_text("height,width\n1,2\n")
+    other.write_text("id,x\nq1,1\nq2,2\n")
+    empty.write_text("")
+    alike.write_text("task,worker,label\n000,a,yes\n001,b,yes\n")
+    (tmp_path / "photos").mkdir()
+    labels, items = problem / "labels.csv", problem / "items.csv"
+    for arguments, expected in (
+        ((tmp_path / "lables.csv", "--features", items), "There is no file"),
+        ((tmp_path / "photos", "--features", items), "holds no .jsonl or .ndjson or .json file"),
+        ((empty, "--features", items), "empty.csv' is empty"),
+        ((labels, "--features", empty), "empty.csv' is empty"),
+        ((labels, "--features", tmp_path), "is a folder"),
+        ((labels, "--text", tmp_path), "is a folder"),
+        ((labels, "--images", items), "is not a folder with images"),
+        ((labels, "--images", tmp_path / "photos"), "holds no images"),
+        ((alike, "--features", items), "All labels are 'yes'; a classifier needs at least two classes"),
+        ((items, "--features", items), "no column for the annotator"),
+        ((labels, "--features", nameless), "no column for the item, such as 'task'"),
+        ((labels, "--features", nameless), "Name the column with --item-column NAME"),
+        ((labels, "--features", items, "--valid", other), "Call the column 'truth'"),
+        ((labels, "--features", other), "None of the"),
+        ((labels,), "--features FILE, --text FILE or --images FOLDER"),
+        ((labels, "--features", other, "--images", tmp_path), "Give one of"),
+        ((labels, "--features", tmp_path / "itmes.csv"), "There is no file"),
+        ((labels, "--features", problem / "items.csv", "--approach", "annot-mx"), "Did you mean 'annot-mix'"),
+        ((labels, "--features", problem / "items.csv", "--encoder", "text:minilm"), "--encoder is for"),
+        ((labels, "--features", problem / "items.csv", "--label", "lable"), "Did you mean 'label'"),
+    ):
+        assert expected in error(run("fit", *arguments, "--out", out))
+        assert not out.exists()
+
+
+def test_wrong_usage_is_exit_code_two(problem):
+    assert run("fit").exit_code == 2
+    assert fit(problem, "x", epochs=0).exit_code == 2
+    assert run("suggest", "x", "--budget", "0").exit_code == 2
+
+
+def test_thousands_of_annotators_with_one_label(tmp_path):
+    rng = np.random.default_rng(0)
+    n = 3000
+    y = rng.integers(2, size=n)
+    pd.DataFrame({"id": range(n), "x": y + rng.normal(size=n), "z": rng.normal(size=n)}).to_csv(
+        tmp_path / "items.csv", index=False
+    )
+    pd.DataFrame({"task": range(n), "worker": [f"w{i}" for i in range(n)], "label": y}).to_csv(
+        tmp_path / "labels.csv", index=False
+    )
+    result = fit(tmp_path, tmp_path / "run", "--json", epochs=1)
+    assert result.exit_code == 0, result.stderr
+    assert "3000 of 3000 annotators gave a single label" in result.stderr
+    annotators = pd.read_csv(tmp_path / "run" / "annotators.csv")
+    assert (annotators["high"] - annotators["low"]).min() > 0.5
+
+
+# ---------------------------------------------------------------- asking a run
+
+
+def test_predict(problem, finished, tmp_path):
+    result = run("predict", finished[0], problem / "items.csv")
+    table = pd.read_csv(pd.io.common.StringIO(result.stdout), dtype={"task": str})
+    assert table.columns.tolist() == ["task", "label", "probability", "P(a)", "P(b)", "P(c)"]
+    assert len(table) == 150
+    np.testing.assert_allclose(table[["P(a)", "P(b)", "P(c)"]].sum(axis=1), 1, atol=1e-4)
+    truth = pd.read_csv(problem / "truth.csv", dtype=str).set_index("id")["truth"]
+    assert (table.set_index("task")["label"] == truth).mean() > 0.9
+    out = tmp_path / "p.csv"
+    assert run("predict", finished[0], problem / "items.csv", "--out", out, "--quiet").output == ""
+    assert out.read_text() == result.stdout
+    pd.read_csv(problem / "items.csv").drop(columns="x2").to_csv(tmp_path / "less.csv", index=False)
+    assert "lacks 1 columns" in error(run("predict", finished[0], tmp_path / "less.csv"))
+
+
+def test_predict_takes_the_columns_that_the_run_took(problem, tmp_path):
+    items = pd.read_csv(problem / "items.csv", dtype={"id": str}).rename(columns={"id": "sku", "x0": "class"})
+    items.to_csv(tmp_path / "items.csv", index=False)
+    shutil.copy(problem / "labels.csv", tmp_path)
+    result = fit(tmp_path, tmp_path / "run", "--item-column", "sku", "--include", "class", epochs=1)
+    assert result.exit_code == 0, result.stderr
+    result = run("predict", tmp_path / "run", tmp_path / "items.csv", "--json")
+    assert len(json.loads(result.stdout)["rows"]) == 150
+
+
+def test_evaluate_keeps_the_scores(problem, copied):
+    result = run("evaluate", copied, "--truth", problem / "truth.csv", "--json")
+    scores = json.loads(result.stdout)["scores"]
+    assert scores["n"] == 150
+    assert scores["consensus-acc"] > scores["majority-acc"]
+    assert scores["label-auroc"] > 0.8
+    assert 0 <= scores["ece"] <= 1
+    found = json.loads((copied / "findings" / "findings.json").read_text())
+    assert found["scores"] == scores
+    assert found["inputs"][-1]["role"] == "truth"
+    other = problem / "labels.csv"
+    assert "two true labels" in error(run("evaluate", copied, "--truth", other, "--label", "label"))
+
+
+def test_suggest(finished, tmp_path):
+    table = json.loads(run("suggest", finished[0], "--budget", "30", "--json").stdout)["rows"]
+    assert len({(row["task"], row["worker"]) for row in table}) == 30
+    only = run("suggest", finished[0], "--budget", "3", "--worker", "w1", "--out", tmp_path / "ask.csv")
+    assert only.exit_code == 0
+    assert set(pd.read_csv(tmp_path / "ask.csv")["worker"]) == {"w1"}
+    assert "Unknown annotators 'w9'" in error(run("suggest", finished[0], "--worker", "w9"))
+
+
+def test_suggest_within_costs_and_loads(finished, tmp_path):
+    people = tmp_path / "people.csv"
+    people.write_text("worker,cost,load\nw0,0.5,3\nw1,0.75,\nnew one,1,2\n")
+    out = tmp_path / "ask.csv"
+    result = run("suggest", finished[0], "--budget", "10", "--annotators", people, "--out", out)
+    assert result.exit_code == 0, result.stderr
+    table = pd.read_csv(out)
+    asked = table["worker"].value_counts()
+    assert set(asked.index) == {"w0", "w1", "new one"}
+    assert asked["w0"] <= 3
+    assert asked["new one"] <= 2
+    assert (table["cost"] == table["worker"].map({"w0": 0.5, "w1": 0.75, "new one": 1})).all()
+    assert f"{len(table)} labels for {table['cost'].sum():g} of 10." in result.stdout
+    assert "1 of 3 annotators are new to the run: 'new one'." in result.stdout
+    both = run("suggest", finished[0], "--annotators", people, "--worker", "w1")
+    assert "one by one or in a table, not both" in error(both)
+    few = run(
+        "suggest", finished[0], "--budget", "10", "--worker", "w1", "--per-annotator", "4", "--out", out
+    )
+    assert "Only 4 pairs" in few.stdout
+
+
+def test_report_again(copied, tmp_path):
+    (copied / "report.html").unlink()
+    assert run("report", copied).exit_code == 0
+    assert (copied / "report.html").exists()
+    assert run("report", copied, "--out", tmp_path / "deep" / "page.html").exit_code == 0
+    assert (tmp_path / "deep" / "page.html").exists()
+    assert "holds no run" in error(run("report", tmp_path / "nothing"))
+
+
+def test_damaged_runs_are_one_line(copied):
+    (copied / "findings" / "findings.json").write_text("{")
+    assert "damaged" in error(run("suggest", copied))
+    (copied / "model" / "preparation.json").write_text("[]")
+    assert "damaged" in error(run("predict", copied, copied / "labels.csv"))
+
+
+def test_export_is_checked_and_says_what_it_takes(finished, problem, tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    path = tmp_path / "classifier.onnx"
+    result = run("export", finished[0], "--onnx", path, "--json")
+    assert result.exit_code == 0, result.stderr
+    facts = json.loads((tmp_path / "classifier.onnx.json").read_text())
+    assert facts["columns"] == ["x0", "x1", "x2", "x3", "colour=a", "colour=b", "colour=c", "colour=red"]
+    items = pd.read_csv(problem / "items.csv", dtype={"id": str})
+    raw = np.column_stack(
+        [items[["x0", "x1", "x2", "x3"]], *((items["colour"] == level) for level in ("a", "b", "c", "red"))]
+    ).astype(np.float32)
+    session = onnxruntime.InferenceSession(path.read_bytes())
+    proba = session.run(None, {facts["input"]["name"]: raw})[0]
+    predicted = pd.read_csv(pd.io.common.StringIO(run("predict", finished[0], problem / "items.csv").stdout))
+    np.testing.assert_allclose(proba, predicted[["P(a)", "P(b)", "P(c)"]], atol=1e-4)
+    assert np.isnan(raw).any()
+
+
+@pytest.mark.parametrize("method", ["mv", "ds", "crowd-kit:Wawa"])
+def test_aggregate(problem, tmp_path, method):
+    out = tmp_path / "consensus.csv"
+    result = run("aggregate", problem / "labels.csv", "--method", method, "--out", out)
+    assert result.exit_code == 0, result.stderr
+    table = pd.read_csv(out, dtype=str)
+    assert table.columns.tolist() == ["task", "label", "n_labels"]
+    assert set(table["label"]) <= {"a", "b", "c"}
+    assert "'nope'" in error(run("aggregate", problem / "labels.csv", "--method", "nope"))

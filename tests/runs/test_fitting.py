@@ -1,0 +1,242 @@
+"""`annotmix fit`: what is in the run's folder, and what was said."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers.run_problem import EPOCHS
+
+import annotmix
+from annotmix.labels.aggregation import majority_vote
+from annotmix.labels.annotations import Annotations
+from annotmix.reading import Columns
+from annotmix.runs import asking
+from annotmix.runs.findings import doubts
+from annotmix.runs.fitting import fit
+from annotmix.runs.folder import RunFolder
+from annotmix.runs.request import Request
+from annotmix.runs.storage import load_findings, save_findings
+
+
+def test_what_was_understood_is_said_first(finished):
+    _, _, said = finished
+    text = "\n".join(said)
+    assert text.index("What was understood") < text.index("Training annot-mix")
+    for part in ("labelled items have features", "'nowhere'", "3: a, b, c"):
+        assert part in text
+    assert "missing numbers became the median of their column: 'x1' (15)" in text
+    assert "1 columns of categories became 4 one-hot columns: 'colour'" in text
+    assert "a different value in nearly every row: 'name'" in text
+    assert "1 annotators gave the same label to everything, 10 items or more: 'w3'" in text
+
+
+def test_every_file_is_there(finished):
+    out, found, _ = finished
+    names = {path.name for path in out.iterdir()}
+    assert names == {
+        "model", "findings", "labels.csv", "annotators.csv", "suspicious_labels.csv", "report.html",
+        "run.json",
+    }  # fmt: skip
+    labels = pd.read_csv(out / "labels.csv", dtype={"task": str})
+    assert len(labels) == 150
+    assert labels["task"].tolist() == found.items.index.tolist()
+    suspicious = pd.read_csv(out / "suspicious_labels.csv")
+    assert suspicious["probability"].is_monotonic_increasing
+    assert len(suspicious) == len(found.labels)
+    run = json.loads((out / "run.json").read_text())
+    assert [source["role"] for source in run["inputs"]] == ["labels", "features"]
+    assert run["settings"]["parameters"]["max_epochs"] == EPOCHS
+    assert set(run["settings"]["versions"]) >= {"python", "torch", "annotmix"}
+
+
+def test_formulas_are_neutralised_and_numbers_are_not(finished):
+    out, found, _ = finished
+    assert "=2+3" in found.annotators.index
+    text = (out / "annotators.csv").read_text()
+    assert "'=2+3,2," in text
+    assert "\n=2+3" not in text
+
+
+def test_items_against_slow_counting(finished):
+    _, found, _ = finished
+    labels = found.labels
+    for task, row in found.items.head(30).iterrows():
+        own = labels[labels["task"] == task]
+        votes = own["label"].value_counts()
+        assert row["n_labels"] == len(own)
+        assert sorted(row["votes"].split(", ")) == sorted(f"{k} {v}" for k, v in votes.items()) or not len(
+            own
+        )
+        if len(own):
+            top = sorted(votes[votes == votes.max()].index)
+            assert row["majority"] == top[0]
+            assert row["differs"] == (row["label"] not in top)
+            assert row["agreement"] == pytest.approx((own["label"] == row["label"]).mean())
+            share = votes / len(own)
+            assert row["disagreement"] == pytest.approx(-(share * np.log2(share)).sum(), abs=1e-12)
+
+
+def test_annotators_against_slow_counting(finished):
+    _, found, _ = finished
+    labels = found.labels
+    for worker, row in found.annotators.iterrows():
+        own = labels[labels["worker"] == worker]
+        assert row["n_labels"] == len(own)
+        assert 0 <= row["low"] <= row["accuracy"] <= row["high"] <= 1
+        shares = []
+        for _, label in own.iterrows():
+            others = labels[(labels["task"] == label["task"]) & (labels["worker"] != worker)]
+            if len(others):
+                shares.append((others["label"] == label["label"]).mean())
+        assert row["agreement"] == pytest.approx(np.mean(shares))
+    assert found.confusion.shape == (len(found.annotators), 3, 3)
+    np.testing.assert_allclose(found.confusion.sum(axis=2), 1)
+
+
+def test_a_run_with_weights(problem, tmp_path):
+    """A soft label of annotator w0, and confidences: counted by weight everywhere."""
+    given = pd.read_csv(problem / "labels.csv", dtype=str)
+    sure = given["worker"].eq("w0")
+    rest = given[sure].assign(label=given["label"].map({"a": "b", "b": "c", "c": "a"}), sure=0.25)
+    table = pd.concat([given.assign(sure=np.where(sure, 0.75, 0.5)), rest])
+    table.to_csv(tmp_path / "labels.csv", index=False)
+    request = Request(
+        (tmp_path / "labels.csv",), tmp_path / "run", problem / "items.csv", weight="sure", epochs=3
+    )
+    said = []
+    found = fit(request, said.append, progress=False)
+    assert any("Labels count by the column 'sure', from 0.25 to 0.75." in line for line in said)
+    labels = found.labels
+    expected = labels["weight"] * (1 - labels["probability"])
+    assert expected.is_monotonic_decreasing
+    for task, row in found.items.head(20).iterrows():
+        own = labels[labels["task"] == task]
+        votes = own.groupby("label")["weight"].sum()
+        assert row["n_labels"] == own["worker"].nunique()
+        if len(own):
+            assert sorted(row["votes"].split(", ")) == sorted(f"{k} {v:g}" for k, v in votes.items())
+            assert row["agreement"] == pytest.approx(votes.get(row["label"], 0) / votes.sum())
+    for worker, row in found.annotators.iterrows():
+        own = labels[labels["worker"] == worker]
+        assert row["n_labels"] == own["task"].nunique()
+        assert 0 <= row["low"] <= row["accuracy"] <= row["high"] <= 1
+        shares, weights = [], []
+        for _, label in own.iterrows():
+            others = labels[(labels["task"] == label["task"]) & (labels["worker"] != worker)]
+            if len(others):
+                same = others.loc[others["label"] == label["label"], "weight"]
+                shares.append(same.sum() / others["weight"].sum())
+                weights.append(label["weight"])
+        assert row["agreement"] == pytest.approx(np.average(shares, weights=weights))
+    again = asking.believed(tmp_path / "run", load_findings(tmp_path / "run" / "findings"))
+    assert again.annotations.weight is not None
+    rows = again.annotations.pair == again.annotations.pair[0]
+    assert (again.others[rows] == again.others[rows][0]).all()  # a soft label is no evidence for itself
+    assert asking.evaluate(tmp_path / "run", problem / "truth.csv", Columns()).scores["majority-acc"] > 0.5
+
+
+def test_it_finds_the_right_labels_and_whom_to_trust(finished, problem):
+    _, found, _ = finished
+    truth = pd.read_csv(problem / "truth.csv", dtype=str).set_index("id")["truth"]
+    right = (found.items["label"] == truth.loc[found.items.index]).mean()
+    given = Annotations.from_long(found.labels)
+    vote = majority_vote(given, random_state=0)
+    assert right > (vote == truth.loc[vote.index]).mean()
+    assert found.annotators["accuracy"].drop("=2+3").idxmax() == "w0"
+    assert found.annotators.loc["w0", "accuracy"] - found.annotators.loc["w3", "accuracy"] > 0.2
+    assert found.annotators.loc["w3", "confusion"].endswith("→ c")
+    wide = found.annotators["high"] - found.annotators["low"]
+    assert wide["=2+3"] > 2 * wide["w0"]
+
+
+def test_the_same_seed_gives_the_same_run(finished, problem, tmp_path):
+    _, found, _ = finished
+    request = Request(
+        (problem / "labels.csv",), tmp_path / "run", features=problem / "items.csv", epochs=EPOCHS
+    )
+    again = fit(request, lambda line: None, progress=False)
+    pd.testing.assert_frame_equal(found.items, again.items)
+    pd.testing.assert_frame_equal(found.annotators, again.annotators)
+
+
+def test_findings_survive_the_disk(finished, tmp_path):
+    _, found, _ = finished
+    save_findings(tmp_path, found)
+    again = load_findings(tmp_path)
+    for name in ("items", "annotators", "labels", "history", "suggestions"):
+        pd.testing.assert_frame_equal(getattr(again, name), getattr(found, name), check_dtype=False)
+    np.testing.assert_array_equal(again.confusion, found.confusion)
+    assert (again.title, again.notes, list(again.classes)) == (found.title, found.notes, list(found.classes))
+    (tmp_path / "findings.json").write_text('{"format": 1}')
+    with pytest.raises(ValueError, match="damaged"):
+        load_findings(tmp_path)
+
+
+def test_valid_selects_and_scores(problem, tmp_path):
+    request = Request(
+        (problem / "labels.csv",), tmp_path / "run", features=problem / "items.csv", epochs=4,
+        valid=problem / "truth.csv",
+    )  # fmt: skip
+    found = fit(request, lambda line: None, progress=False)
+    assert found.settings["parameters"]["select"] == "best"
+    assert "valid/clf-acc" in found.history
+    assert found.scores["n"] == 150
+    assert found.calibration["count"].sum() == 150
+
+
+def test_an_approach_without_an_annotator_model_judges_by_its_classifier(problem, tmp_path):
+    request = Request(
+        (problem / "labels.csv",),
+        tmp_path / "run",
+        features=problem / "items.csv",
+        epochs=4,
+        approach="mv-base",
+    )
+    found = fit(request, lambda line: None, progress=False)
+    assert any("no annotator model" in note for note in found.notes)
+    assert found.annotators.loc["w0", "accuracy"] > found.annotators.loc["w3", "accuracy"]
+    assert len(found.suggestions)
+    table, _ = asking.suggest(tmp_path / "run", 5)
+    assert len(table) == 5
+
+
+def test_texts_come_with_the_export(problem, tmp_path, monkeypatch):
+    exported = [
+        {
+            "id": n,
+            "data": {"text": f"<b>{'good' if n % 2 else 'bad'} film</b> {n}"},
+            "annotations": [
+                {
+                    "completed_by": by,
+                    "result": [{"from_name": "q", "value": {"choices": ["+" if n % 2 else "-"]}}],
+                }
+                for by in (1, 2)
+            ],
+        }
+        for n in range(20)
+    ]
+    (tmp_path / "export.json").write_text(json.dumps(exported))
+    monkeypatch.setenv("ANNOTMIX_CACHE", str(tmp_path / "cache"))
+    found = fit(
+        Request((tmp_path / "export.json",), tmp_path / "run", epochs=2), lambda line: None, progress=False
+    )
+    assert found.settings["encoder"] == "text:minilm"
+    assert found.previews["3"].text == "<b>good film</b> 3"
+    new = tmp_path / "new.csv"
+    new.write_text("id,text\nx,a good film\n")
+    table, _ = asking.predict(tmp_path / "run", new, progress=False)
+    assert table["task"].tolist() == ["x"]
+    loaded = annotmix.load(tmp_path / "run" / "model")
+    assert loaded.n_features_in_ == 384
+    assert RunFolder(tmp_path / "run").preparation()[0]["kind"] == "text"
+
+
+def test_labels_of_a_classifier_that_has_hardly_learnt_come_with_a_warning():
+    items = pd.DataFrame({"n_labels": [2, 1, 0], "probability": [0.3, 0.4, 1.0]})
+    (doubt,) = doubts(items)
+    assert "only 35% sure on average" in doubt
+    assert doubts(items.assign(probability=0.9)) == []
+    assert doubts(items.assign(n_labels=0)) == []

@@ -1,0 +1,27 @@
+"""What a person sees of an item."""
+
+from __future__ import annotations
+
+import io
+
+from PIL import Image
+
+from annotmix.runs.previews import LONGEST, THUMBNAIL, make_previews
+
+
+def test_thumbnails_are_small_jpegs(tmp_path):
+    Image.new("RGBA", (300, 200), (10, 20, 30, 40)).save(tmp_path / "a.png")
+    (tmp_path / "gone.png").write_bytes(b"no image any more")
+    paths = {"a": tmp_path / "a.png", "gone": tmp_path / "gone.png"}
+    made = make_previews("images", paths, ["a", "gone"])
+    with Image.open(io.BytesIO(made["a"].image)) as image:
+        assert image.format == "JPEG"
+        assert max(image.size) == THUMBNAIL
+    assert (made["a"].text, made["gone"].image) == ("a.png", None)
+
+
+def test_texts_are_shortened():
+    made = make_previews("text", {"a": "x" * 1000, "b": "short"}, ["a", "b"])
+    assert len(made["a"].text) == LONGEST
+    assert made["a"].text.endswith("…")
+    assert made["b"].text == "short"
