@@ -37,7 +37,7 @@ import annotmix
 from annotmix.estimators.beliefs import beliefs
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.metrics import perf_auroc
-from annotmix.runs.defaults import DEFAULT_APPROACH
+from annotmix.runs.request import DEFAULT_APPROACH
 
 torch.set_num_threads(1)
 FOLDS = 5

@@ -48,7 +48,9 @@ def test_version():
 
 def test_out_and_seed_reach_the_demo(monkeypatch, tmp_path):
     calls = []
-    monkeypatch.setattr("annotmix.runs.demo.run_demo", lambda *args: calls.append(args))
+    monkeypatch.setattr(
+        "annotmix.runs.demo.run_demo", lambda out, say, seed, progress: calls.append((out, seed))
+    )
     assert runner.invoke(app, ["demo", "--out", str(tmp_path), "--seed", "3"]).exit_code == 0
     assert calls == [(tmp_path, 3)]
 
@@ -58,16 +60,14 @@ def test_file_in_the_way_is_one_line(tmp_path):
     path.write_text("")
     result = runner.invoke(app, ["demo", "--out", str(path)])
     assert result.exit_code == 1
-    assert result.stderr == f"Error: Not a folder: {path}\n"
+    assert result.stderr == f"Error: --out {str(path)!r} is a file, expected a folder.\n"
 
 
-@pytest.mark.parametrize("where", ["mkdir", "write"])
-def test_read_only_folder_is_one_line(monkeypatch, tmp_path, where):
+def test_read_only_folder_is_one_line(monkeypatch, tmp_path):
     def refuse(*args, **kwargs):
         raise PermissionError(13, "Permission denied", str(tmp_path))
 
-    target = "pathlib.Path.mkdir" if where == "mkdir" else "annotmix.runs.demo.tempfile.TemporaryFile"
-    monkeypatch.setattr(target, refuse)
+    monkeypatch.setattr("annotmix._common.files.tempfile.mkstemp", refuse)
     result = runner.invoke(app, ["demo", "--out", str(tmp_path)])
     assert result.exit_code == 1
     assert result.stderr == f"Error: Permission denied: {tmp_path}\n"

@@ -47,7 +47,7 @@ def test_the_tutorial_runs_from_csv_to_report(tmp_path, monkeypatch):
     truth = names["classes"][names["truth"]]
     assert (names["consensus"]["label"] == truth).mean() > 0.9
     written = {path.name for path in (tmp_path / "run").iterdir()}
-    assert {"report.html", "labels.csv", "annotators.csv", "suspicious_labels.csv", "run.json"} <= written
+    assert {"report.html", "labels.csv", "annotators.csv", "items.csv", "run.json"} <= written
     assert (names["found"]["label"] == truth).mean() > 0.9
     assert 0 < len(pd.read_csv("ask.csv")) <= 200
     assert "Checked against known labels" in (tmp_path / "run" / "report.html").read_text("utf-8")

@@ -11,8 +11,8 @@ import pytest
 
 from annotmix.datasets.simulation import hammer, simulate, specialist
 from annotmix.reading import Columns
-from annotmix.runs import asking
-from annotmix.runs.fitting import fit
+from annotmix.runs.evaluate import evaluate
+from annotmix.runs.fit import fit
 from annotmix.runs.request import Request
 
 EPOCHS = 3
@@ -27,7 +27,7 @@ def mgc(data: Path, folder: Path) -> Path:
     songs.drop(columns="class").to_csv(folder / "songs.csv", index=False)
     songs[["id", "class"]].to_csv(folder / "truth.csv", index=False)
     _fit(Request((folder / "labels.csv",), folder / "run", features=folder / "songs.csv", epochs=EPOCHS))
-    asking.evaluate(folder / "run", folder / "truth.csv", Columns())
+    evaluate(folder / "run", folder / "truth.csv", Columns())
     return folder / "run"
 
 

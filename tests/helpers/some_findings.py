@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from annotmix.labels.annotations import Annotations
-from annotmix.runs.finding import agreement_with_others, item_table
 from annotmix.runs.findings import Findings, Preview
+from annotmix.runs.result_columns import make_table
+from annotmix.runs.result_tables import agreement_with_others, item_table
 
 UNKNOWN_TO_TWO_STAGES = ["accuracy", "low", "high", "agreement", "confusion_rate"]
 IMG = "<img src=x onerror=alert(1)>"
@@ -55,16 +56,18 @@ def invented(
         np.where(named.label == code[named.item], 0.9, 0.1) + rng.normal(scale=0.05, size=len(named)), 0, 1
     )
     long = named.to_long().assign(probability=quality, consensus=classes[code[named.item]])
+    long = make_table("labels", long)
     asked = rng.integers(n_items, size=200)
     return Findings(
         title=names[0] if names else "Invented figures",
         classes=classes,
-        items=item_table(SimpleNamespace(annotations=named, q=q)),
+        items=item_table(SimpleNamespace(annotations=named, q=q, p=q)),
         annotators=_annotators(named, skill, confusion),
         confusion=confusion,
         labels=long.sort_values("probability", kind="stable").reset_index(drop=True),
         history=pd.DataFrame({"loss": [2.0, 1.0, 0.8]}, index=pd.Index([1, 2, 3], name="epoch")),
-        suggestions=pd.DataFrame(
+        suggestions=make_table(
+            "suggestions",
             {"task": lists[0][asked], "worker": lists[1][rng.integers(n_annotators, size=200)],
              "gain": np.sort(rng.random(200))[::-1], "performance": rng.random(200)}
         ),
@@ -108,8 +111,10 @@ def _annotators(named: Annotations, skill: Any, confusion: Any) -> pd.DataFrame:
     half = 1 / np.sqrt(np.maximum(counts, 1))
     off = np.where(np.eye(len(classes), dtype=bool), 0, confusion).reshape(len(counts), -1)
     true, given = np.divmod(off.argmax(axis=1), len(classes))
-    return pd.DataFrame(
+    return make_table(
+        "annotators",
         {
+            "worker": named.annotators,
             "n_labels": counts,
             "accuracy": skill,
             "low": np.clip(skill - half, 0, 1),
@@ -118,5 +123,4 @@ def _annotators(named: Annotations, skill: Any, confusion: Any) -> pd.DataFrame:
             "confusion": [f"{classes[c]} → {classes[k]}" for c, k in zip(true, given, strict=True)],
             "confusion_rate": off.max(axis=1),
         },
-        index=pd.Index(named.annotators, name="worker"),
     )

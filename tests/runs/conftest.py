@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from helpers.run_problem import EPOCHS, write_problem
 
-from annotmix.runs.fitting import fit
+from annotmix.runs.fit import fit
 from annotmix.runs.request import Request
 
 

@@ -13,8 +13,8 @@ import pytest
 from helpers.run_problem import EPOCHS
 from typer.testing import CliRunner
 
+from annotmix._common import files
 from annotmix.cli import app
-from annotmix.runs import spreadsheet
 
 runner = CliRunner()
 
@@ -82,7 +82,7 @@ def test_files_of_the_user_are_never_overwritten(problem, tmp_path):
     assert "is a file" in error(fit(problem, tmp_path / "labels.csv"))
 
 
-def test_interrupted_says_how_to_go_on_and_ends_the_same(problem, finished, tmp_path, monkeypatch):
+def test_interrupted_says_how_to_continue_and_ends_the_same(problem, finished, tmp_path, monkeypatch):
     from annotmix.training import loop as engine
 
     shown, note = [], engine._note
@@ -99,14 +99,14 @@ def test_interrupted_says_how_to_go_on_and_ends_the_same(problem, finished, tmp_
     assert result.exit_code == 130
     assert [path.name for path in out.iterdir()] == ["checkpoint"]
     assert "holds an unfinished run" in error(fit(problem, out))
-    assert "unfinished run (go on with" in error(run("report", out))
+    assert "unfinished run (continue it with" in error(run("report", out))
     command = shlex.split(result.stderr.splitlines()[-1])
     assert command[-1] == "--resume"
     resumed = run(*command[1:])
     assert resumed.exit_code == 0, resumed.stderr
     assert len(shown) == EPOCHS
     assert json.loads((out / "run.json").read_text())["settings"]["approach"] == "annot-mix-plus"
-    assert (out / "labels.csv").read_bytes() == (finished[0] / "labels.csv").read_bytes()
+    assert (out / "items.csv").read_bytes() == (finished[0] / "items.csv").read_bytes()
     assert not (out / "checkpoint").exists()
 
 
@@ -119,13 +119,13 @@ def test_another_run_cannot_be_resumed(problem, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(engine, "_note", interrupt)
         fit(problem, tmp_path / "run")
-    assert "cannot be gone on with" in error(fit(problem, tmp_path / "run", "--resume", "--seed", "1"))
+    assert "cannot be resumed" in error(fit(problem, tmp_path / "run", "--resume", "--seed", "1"))
 
 
-@pytest.mark.parametrize("full", ["labels.csv", "findings.json", "run.json"])
+@pytest.mark.parametrize("full", ["items.csv", "findings.json", "run.json"])
 def test_full_disk_leaves_the_old_run_whole(problem, copied, monkeypatch, full):
     before = {path: path.read_bytes() for path in copied.rglob("*") if path.is_file()}
-    write = spreadsheet.write_bytes
+    write = files.write_bytes
 
     def refuse(path, data):
         if path.name == full:
@@ -133,8 +133,7 @@ def test_full_disk_leaves_the_old_run_whole(problem, copied, monkeypatch, full):
         write(path, data)
 
     with monkeypatch.context() as patch:
-        patch.setattr(spreadsheet, "write_bytes", refuse)
-        patch.setattr("annotmix.runs.storage.write_bytes", refuse)
+        patch.setattr(files, "write_bytes", refuse)
         assert "No space left on device" in error(fit(problem, copied, "--overwrite", "--seed", "1"))
     whole = {path: path.read_bytes() for path in copied.rglob("*") if path.is_file()}
     assert {path: data for path, data in whole.items() if "checkpoint" not in path.parts} == before
@@ -240,6 +239,11 @@ def test_evaluate_keeps_the_scores(problem, copied):
     found = json.loads((copied / "findings" / "findings.json").read_text())
     assert found["scores"] == scores
     assert found["inputs"][-1]["role"] == "truth"
+    truth = pd.read_csv(problem / "truth.csv", dtype=str).set_index("id")["truth"]
+    labels = pd.read_csv(copied / "labels.csv", dtype=str)
+    right = (labels["label"] == labels["task"].map(truth)).groupby(labels["worker"]).mean()
+    annotators = pd.read_csv(copied / "annotators.csv", index_col="worker")
+    np.testing.assert_allclose(annotators["real_accuracy"], right.loc[annotators.index], atol=1e-6)
     other = problem / "labels.csv"
     assert "two true labels" in error(run("evaluate", copied, "--truth", other, "--label", "label"))
 

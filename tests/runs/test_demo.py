@@ -1,82 +1,76 @@
-"""The demonstration with tiny settings."""
+"""The demonstration with few epochs: the files, the commands it names, and what it found."""
 
 from __future__ import annotations
 
-import numpy as np
-import pytest
+import io
+import shlex
 
-from annotmix.datasets.simulation import hammer, simulate
-from annotmix.runs.demo import CROWD, _annotators, _digits, _real_confusion, run_demo
-from annotmix.runs.report.demo import LEARNS_FROM
+import pandas as pd
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from annotmix.cli import app
+from annotmix.runs.demo import CROWD, run_demo
+from annotmix.runs.folder import RunFolder
+
+EPOCHS = 5
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def demo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo") / "new" / "folder"
-    return folder, run_demo(folder, seed=1, epochs=2)
+    said = []
+    return folder, run_demo(folder, said.append, seed=1, epochs=EPOCHS, progress=False), said
 
 
-def test_writes_one_file(run):
-    folder, _ = run
-    assert [path.name for path in folder.iterdir()] == ["report.html"]
+def test_the_folder_holds_the_files_and_a_run(demo):
+    folder, findings, _ = demo
+    assert {path.name for path in folder.iterdir()} == {"labels.csv", "features.csv", "truth.csv", "run"}
+    assert RunFolder(folder / "run").findings().scores == findings.scores
+    assert set(findings.annotators.index) == set(CROWD)
+    assert findings.settings["approach"] == "annot-mix-plus"
 
 
-def test_findings_have_everything(run):
-    _, found = run
-    assert list(found.curves) == list(LEARNS_FROM)
-    assert len(found.curves) == 2
-    assert set(found.annotators.index) == set(CROWD)
-    assert 3000 <= found.n_labels == found.annotators["labels"].sum() <= 4000
-    assert found.annotators["real"].is_monotonic_decreasing
-    assert found.share_right("majority") > found.label_accuracy
-    for example in found.examples:
-        assert list(example.labels.values()).count(example.majority) > len(example.labels) / 2
-        assert example.consensus != example.majority
+def test_it_is_checked_against_the_truth(demo):
+    folder, findings, _ = demo
+    truth = pd.read_csv(folder / "truth.csv", index_col=0)["truth"].astype(str)
+    assert findings.scores["n"] == len(truth) == 1000
+    assert findings.scores["consensus-acc"] == (findings.items["label"] == truth).mean()
+    assert findings.scores["consensus-acc"] > findings.scores["majority-acc"]
+    given = pd.read_csv(folder / "labels.csv", dtype=str)
+    right = (given["label"] == given.iloc[:, 0].map(truth)).groupby(given.iloc[:, 1]).mean()
+    pd.testing.assert_series_equal(
+        findings.annotators["real_accuracy"].sort_index(), right.sort_index(), check_names=False
+    )
+    assert "estimated and real accuracy" in (folder / "run" / "report.html").read_text("utf-8")
 
 
-def test_same_seed_same_page_and_printed_figures(run, tmp_path, capsys):
-    folder, found = run
-    run_demo(tmp_path, seed=1, epochs=2)
-    assert (tmp_path / "report.html").read_bytes() == (folder / "report.html").read_bytes()
-    out = capsys.readouterr().out
-    for share in found.accuracy:
-        assert f"{share:.1%}" in out
-    for name in CROWD:
-        assert name in out
-    assert f"{found.share_right('consensus'):.1%} by annot-mix's consensus" in " ".join(out.split())
-    assert out.splitlines()[-1].startswith(f"Report: {tmp_path / 'report.html'}")
-    assert (tmp_path / "report.html").resolve().as_uri() in out
+def test_the_commands_it_names_do_the_same(demo):
+    folder, _, said = demo
+    commands = [shlex.split(line)[2:] for line in said if line.startswith("$ ")]
+    assert [command[0] for command in commands] == ["fit", "evaluate"]
+    before = {path.name: path.read_bytes() for path in (folder / "run").glob("*.csv")}
+    for command in commands:
+        result = CliRunner().invoke(app, [*command, "--quiet"])
+        assert result.exit_code == 0, result.output
+    assert {path.name: path.read_bytes() for path in (folder / "run").glob("*.csv")} == before
+    report = folder / "run" / "report.html"
+    assert said[-1] == f"Report: {report}  ({report.resolve().as_uri()})"
 
 
-def test_annotators_are_averaged_over_their_own_labels():
-    y = np.arange(10) % 3
-    labels = simulate(y, {"a": hammer(3, 0.5), "b": hammer(3, 0.9)}, random_state=0)
-    perf = np.random.default_rng(0).random((10, 2))
-    table = _annotators(perf, labels, y)
-    for m, name in enumerate("ab"):
-        assert table.loc[name, "labels"] == 10
-        assert table.loc[name, "estimated"] == pytest.approx(perf[:, m].mean())
-        assert table.loc[name, "real"] == np.mean(labels.to_matrix()[name].to_numpy() == y)
+def test_the_report_shows_the_digits(demo):
+    _, findings, _ = demo
+    with Image.open(io.BytesIO(findings.previews[findings.items.index[0]].image)) as image:
+        assert image.format == "JPEG"
+        low, high = image.getextrema()
+        assert low < 64 < 192 < high
 
 
-def test_real_confusion_counts_the_labels():
-    y = np.array([0, 0, 1, 1, 1])
-    labels = simulate(y, {"a": hammer(3, 1.0), "b": hammer(3, 0.0)}, random_state=0)
-    np.testing.assert_array_equal(_real_confusion(labels, y, "a"), [[1, 0, 0], [0, 1, 0], [np.nan] * 3])
-    assert _real_confusion(labels, y, "b")[1, 1] == 0
-
-
-def test_split_is_fixed_and_scaled():
-    X, y, X_test, y_test = _digits()
-    assert (len(X), len(X_test)) == (len(y), len(y_test)) == (1000, 797)
-    assert X.min() == 0
-    assert X.max() == 1
-    np.testing.assert_array_equal(y, _digits()[1])
-
-
-def test_a_file_in_the_way_is_named_before_the_work(tmp_path):
-    path = tmp_path / "taken"
-    path.write_text("mine")
-    with pytest.raises(NotADirectoryError, match="taken"):
-        run_demo(path)
-    assert path.read_text() == "mine"
+def test_files_of_the_user_are_not_overwritten(tmp_path):
+    (tmp_path / "labels.csv").write_text("mine")
+    with pytest.raises(ValueError, match=r"holds another labels\.csv"):
+        run_demo(tmp_path, print)
+    assert (tmp_path / "labels.csv").read_text() == "mine"
+    with pytest.raises(ValueError, match="is a file, expected a folder"):
+        run_demo(tmp_path / "labels.csv", print)

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import io
 
+import pandas as pd
 from PIL import Image
 
+from annotmix.reading import Instances
 from annotmix.runs.previews import LONGEST, THUMBNAIL, make_previews
+
+
+def previews(kind, contents):
+    names = list(contents)
+    items = pd.DataFrame({"disagreement": [0.0] * len(names)}, index=names)
+    listed = pd.DataFrame({"task": names[:1]})
+    return make_previews(Instances(kind, names, list(contents.values()), [], []), items, listed, listed)
 
 
 def test_thumbnails_are_small_jpegs(tmp_path):
     Image.new("RGBA", (300, 200), (10, 20, 30, 40)).save(tmp_path / "a.png")
     (tmp_path / "gone.png").write_bytes(b"no image any more")
     paths = {"a": tmp_path / "a.png", "gone": tmp_path / "gone.png"}
-    made = make_previews("images", paths, ["a", "gone"])
+    made = previews("images", paths)
     with Image.open(io.BytesIO(made["a"].image)) as image:
         assert image.format == "JPEG"
         assert max(image.size) == THUMBNAIL
@@ -21,7 +30,7 @@ def test_thumbnails_are_small_jpegs(tmp_path):
 
 
 def test_texts_are_shortened():
-    made = make_previews("text", {"a": "x" * 1000, "b": "short"}, ["a", "b"])
+    made = previews("text", {"a": "x" * 1000, "b": "short"})
     assert len(made["a"].text) == LONGEST
     assert made["a"].text.endswith("…")
     assert made["b"].text == "short"

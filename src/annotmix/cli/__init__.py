@@ -1,4 +1,4 @@
-"""The command line, one module a group of commands.
+"""The command line, one module per group of commands.
 
 What is slow to import (torch, pandas) is imported inside the commands, so that help comes at once.
 """
@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 
 import annotmix
-from annotmix.cli.ask import evaluate, export, predict, report, suggest
 from annotmix.cli.bench import bench
 from annotmix.cli.datasets import datasets
 from annotmix.cli.demo import demo
 from annotmix.cli.fit import aggregate, fit
+from annotmix.cli.runs import evaluate, export, predict, report, suggest
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 

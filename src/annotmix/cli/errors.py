@@ -1,4 +1,4 @@
-"""Mistakes of a user as one line, without a traceback; what a command says, and to whom."""
+"""Mistakes of a user as one line, without a traceback; what a command prints."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import errno
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Kinds of errors that a user can do something about.
 MISTAKES = (OSError, ValueError, ImportError, ArithmeticError)
@@ -31,12 +35,12 @@ def one_line(*kinds: type[Exception]) -> Iterator[None]:
 
 
 @contextmanager
-def interruptible(how_to_go_on: Callable[[], str]) -> Iterator[None]:
-    """Leave with exit code 130 on Ctrl-C, and say how to go on."""
+def interruptible(how_to_continue: Callable[[], str]) -> Iterator[None]:
+    """Leave with exit code 130 on Ctrl-C, and say how to continue."""
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo(f"\nInterrupted. {how_to_go_on()}", err=True)
+        typer.echo(f"\nInterrupted. {how_to_continue()}", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -62,6 +66,20 @@ class Output:
     def document(self, content: Any) -> None:
         """The one document; nothing where none is wanted."""
         if self.as_json:
-            from annotmix.runs.storage import plain
+            from annotmix._common.files import to_json
 
-            typer.echo(json.dumps(plain(content), ensure_ascii=False, allow_nan=False))
+            typer.echo(json.dumps(to_json(content), ensure_ascii=False, allow_nan=False))
+
+    def table(self, table: pd.DataFrame, out: Path | None, as_json: bool) -> None:
+        """A table: a CSV file, or stdout as CSV or JSON."""
+        from annotmix._common.files import write_text
+        from annotmix.runs.spreadsheet import to_csv
+
+        if out is not None:
+            write_text(out, to_csv(table))
+            self.say(f"{len(table)} rows: {out}")
+        if as_json:
+            rows = [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False)]
+            self.document({"rows": rows, "out": out})
+        elif out is None:
+            typer.echo(to_csv(table), nl=False)

@@ -9,7 +9,7 @@ import typer
 
 from annotmix.cli import options
 from annotmix.cli.errors import MISTAKES, Output, interruptible, one_line
-from annotmix.runs.defaults import DEFAULT_APPROACH, EPOCHS
+from annotmix.runs.request import DEFAULT_APPROACH, EPOCHS, Request
 
 
 def fit(
@@ -50,7 +50,7 @@ def fit(
     label: options.Label = None,
     weight: options.Weight = None,
     missing: options.Missing = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished run.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in the folder.")] = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
@@ -59,8 +59,6 @@ def fit(
 
     Example: annotmix fit labels.csv --features items.csv --out my-run
     """
-    from annotmix.runs.request import Request
-
     output = Output(quiet, as_json)
     request = Request(
         labels=tuple(labels), out=out, features=features, ids=ids, text=text, text_column=text_column,
@@ -69,14 +67,14 @@ def fit(
         exclude=tuple(exclude or ()), encoder=encoder, approach=approach, epochs=epochs, valid=valid,
         seed=seed, devices=devices, resume=resume, overwrite=overwrite,
     )  # fmt: skip
-    with one_line(*MISTAKES), interruptible(lambda: _go_on(request)):
-        from annotmix.runs.fitting import fit as run_fit
-        from annotmix.runs.summary import lines, summary
+    with one_line(*MISTAKES), interruptible(lambda: _continue(request)):
+        from annotmix.runs.fit import fit as run_fit
+        from annotmix.runs.summary import summary, summary_lines
 
-        found = run_fit(request, output.say, progress=not quiet)
-        for line in lines(found, out):
+        findings = run_fit(request, output.say, progress=not quiet)
+        for line in summary_lines(findings, out):
             output.say(line)
-        output.document(summary(found, out))
+        output.document(summary(findings, out))
 
 
 def aggregate(
@@ -96,26 +94,22 @@ def aggregate(
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """One label an item from labels alone, without features.
+    """One label per item from labels alone, without features.
 
     Example: annotmix aggregate labels.csv --method ds --out consensus.csv
     """
     output = Output(quiet, as_json or out is None)
     with one_line(*MISTAKES), interruptible(lambda: "Nothing was written."):
         from annotmix.reading import Columns
-        from annotmix.runs.aggregating import aggregate_file
-        from annotmix.runs.spreadsheet import deliver
+        from annotmix.runs.aggregate import aggregate_file
 
         columns = Columns(task, worker, label, tuple(missing or ()), weight)
         table = aggregate_file(labels, method, seed, form, columns, output.say)
-        deliver(table, out, as_json, output.say)
+        output.table(table, out, as_json)
 
 
-def _go_on(request: object) -> str:
-    from annotmix.runs.request import Request
-
-    assert isinstance(request, Request)
+def _continue(request: Request) -> str:
     if any(request.out.glob("checkpoint/*.safetensors")):
         flags = ("--overwrite", "--resume") if request.overwrite else ("--resume",)
-        return f"What was learnt is kept. Go on with:\n  {request.command(*flags)}"
+        return f"What was learnt is kept. Continue with:\n  {request.command(*flags)}"
     return "Training had not begun, and nothing is left of the run."

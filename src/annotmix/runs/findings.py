@@ -17,8 +17,6 @@ SCORES = {
     "consensus-acc": ("Labelled right by model and labels together (consensus-acc)", ".1%"),
     "majority-acc": ("Labelled right by the majority vote (majority-acc)", ".1%"),
     "label-auroc": ("How well wrong labels are told from right ones (label-auroc, 0.5 is guessing)", ".3f"),
-    "perf-auroc": ("How well wrong labels are told from right ones (perf-auroc, 0.5 is guessing)", ".3f"),
-    "annot-acc": ("Labels of annotators foretold (annot-acc)", ".1%"),
     "annotator-rank": ("Rank correlation of annotators’ estimated and real accuracy (annotator-rank)", ".2f"),
     "annotators": ("Annotators in this ranking", ",.0f"),
     "ece": ("Mean distance of confidence and share of right labels (ece)", ".1%"),
@@ -48,40 +46,33 @@ class Preview:
 class Findings:
     """What a run found out.
 
-    Names of items, annotators and classes are text here, as they will be shown.
+    Names of items, annotators and classes are text here, as they will be shown. The columns of the tables
+    are listed and explained in `annotmix.runs.result_columns`.
 
     Attributes
     ----------
     title : str
         What was run on what, for a heading.
     classes : array of str, shape (C,)
-    items : DataFrame, indexed by `task`, a row an item
-        `label` (most probable class), `probability` (of it), `votes` ("cat 3, dog 1", most votes first),
-        `majority` (class with the most votes, the first of several), `differs` (the label is not among the
-        classes with the most votes), `n_labels`, `agreement` (share of the item's labels that are this label;
-        nan without labels), `disagreement` (entropy of the votes in bits; nan without labels).
-    annotators : DataFrame, indexed by `worker`, a row an annotator
-        `n_labels`, `accuracy` (estimated chance that a label is right), `low`, `high` (95 % interval),
-        `agreement` (with the other annotators of the same items; nan where there are none), `confusion`
-        (most frequent one, "dog → cat"; empty where there is none), `confusion_rate` (how often the first
-        is taken for the second).
+    items : DataFrame, one row per item, indexed by its name
+        Most probable label, its probability, votes, disagreement.
+    annotators : DataFrame, one row per annotator, indexed by name
+        Estimated accuracy with its interval, agreement with others, most frequent confusion.
     confusion : array, shape (M, C, C)
         P(label k | true class c) of every annotator in the order of `annotators`.
-    labels : DataFrame, a row a label, least likely right first
-        `task`, `worker`, `label`, `weight` where labels have one, `probability` (that it is right),
-        `consensus` (the item's label).
+    labels : DataFrame, one row per label, least likely right first
+        Probability that it is right, and the label found for its item.
     history : DataFrame, indexed by `epoch`
         `loss` and the scores of monitored sets ("valid/clf-acc").
-    suggestions : DataFrame, a row a suggestion, best first
-        `task`, `worker`, `gain` (how much is expected of it, in bits), `performance` (chance that this
-        annotator is right on this item).
-    previews : mapping of task to Preview
+    suggestions : DataFrame, one row per suggestion, best first
+        Which annotator to ask about which item.
+    previews : mapping of item to Preview
         At least for the items that are most likely to be shown.
     scores : mapping of str to float
-        Where clean labels are known: "clf-acc", "consensus-acc", "majority-acc", … and on how many items
+        Where true labels are known: "clf-acc", "consensus-acc", "majority-acc", … and on how many items
         ("n").
     calibration : DataFrame, optional
-        Where clean labels are known, a row a bin: `confidence`, `accuracy`, `count`.
+        Where true labels are known, one row per bin: `confidence`, `accuracy`, `count`.
     settings : mapping
         How it was made: approach, parameters, seed, versions.
     inputs : list of mappings

@@ -1,7 +1,7 @@
-"""The folder of a run: what is in it, who may write there, and how nothing half-written is ever left.
+"""The folder of a run: what is in it, and how nothing half-written is ever left.
 
 RUN/
-  labels.csv  annotators.csv  suspicious_labels.csv  report.html
+  items.csv  labels.csv  annotators.csv  report.html
   model/            the classifier, as `annotmix.load` reads it, and preparation.json
   findings/         everything the report is made of, and the prepared features
   run.json          settings, versions, checksums of inputs; written last, so it marks a whole run
@@ -18,10 +18,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import annotmix
-from annotmix.estimators.preparation import Preparation
+from numpy.typing import NDArray
 
-_PARTS = ("labels.csv", "annotators.csv", "suspicious_labels.csv", "report.html", "model", "findings")
+from annotmix._common.files import load_array
+from annotmix.estimators import load
+from annotmix.runs.findings import Findings
+from annotmix.runs.prepare import ItemPreparation
+from annotmix.runs.storage import FILES, load_findings
+
+_PARTS = (*FILES, "report.html", "model", "findings")
 _STAGE = ".unfinished-"
 
 
@@ -47,8 +52,7 @@ class RunFolder:
         return (self.path / "run.json").is_file()
 
     def claim(self, resume: bool = False, overwrite: bool = False) -> None:
-        """Make the folder ready for a run, or refuse: what is there is not touched unless the "
-        "user says so."""
+        """Make the folder ready for a run, or refuse where something is in it that the user may want."""
         path = self.path
         if path.exists() and not path.is_dir():
             raise ValueError(f"--out {str(path)!r} is a file, expected a folder.")
@@ -60,7 +64,7 @@ class RunFolder:
             )
         if unfinished and not self.complete and not (resume or overwrite):
             raise ValueError(
-                f"{str(path)!r} holds an unfinished run. Go on with --resume, or start again with "
+                f"{str(path)!r} holds an unfinished run. Continue it with --resume, or start again with "
                 "--overwrite."
             )
         if path.is_dir() and not self.complete and not unfinished and (others := self._others()):
@@ -107,7 +111,7 @@ class RunFolder:
         """Refuse a folder that holds no whole run."""
         if not self.complete:
             why = (
-                "an unfinished run (go on with annotmix fit … --resume)"
+                "an unfinished run (continue it with annotmix fit … --resume)"
                 if self.checkpoint.is_dir()
                 else "no run"
             )
@@ -117,32 +121,25 @@ class RunFolder:
             )
         return self
 
-    def facts(self) -> dict[str, Any]:
-        """What `run.json` says."""
-        return _json(self.require().path / "run.json")
+    def findings(self) -> Findings:
+        """What the run found out."""
+        return load_findings(self.require().path / "findings")
 
-    def preparation(self) -> tuple[dict[str, Any], Preparation]:
-        """What instances are, and how they are prepared."""
+    def features(self) -> NDArray[Any]:
+        """Prepared features of the run's items, shape (N, D)."""
+        return load_array(self.require().path / "findings" / "features.npy")
+
+    def preparation(self) -> ItemPreparation:
+        """How the items of the run became features."""
         path = self.require().path / "model" / "preparation.json"
-        saved = _json(path)
         try:
-            return saved["instances"], Preparation.from_dict(saved["preparation"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            return ItemPreparation.from_dict(json.loads(path.read_text("utf-8")))
+        except (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise ValueError(f"{str(path)!r} is damaged or not written by annotmix ({error}).") from None
 
     def model(self) -> Any:
         """The classifier; it takes prepared features."""
-        return annotmix.load(self.require().path / "model")
+        return load(self.require().path / "model")
 
     def _others(self) -> list[str]:
         return sorted(path.name for path in self.path.iterdir() if not path.name.startswith(_STAGE))
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        saved = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ValueError(f"{str(path)!r} cannot be read: {error}") from None
-    if not isinstance(saved, dict):
-        raise ValueError(f"{str(path)!r} is damaged: expected an object.")
-    return saved

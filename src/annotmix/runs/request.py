@@ -1,4 +1,4 @@
-"""What the user asked `annotmix fit` for."""
+"""The options of `annotmix fit`. Nothing slow is imported here, so that help comes at once."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from annotmix.runs.defaults import DEFAULT_APPROACH, EPOCHS
+DEFAULT_APPROACH = "annot-mix-plus"
+EPOCHS = 50
 
 
 @dataclass(frozen=True)
 class Request:
-    """Options of `annotmix fit`, by their names there; None is to be found or the default."""
+    """Options of `annotmix fit`, by their names there; None stands for the default or what is found."""
 
     labels: tuple[Path, ...]
     out: Path = Path("annotmix-run")
@@ -40,8 +41,7 @@ class Request:
     overwrite: bool = False
 
     def settings(self) -> dict[str, Any]:
-        """The options that differ from their defaults, as JSON; not those about what is in the "
-        "folder already."""
+        """The options that differ from their defaults, without --resume and --overwrite."""
         own = {
             option.name: getattr(self, option.name)
             for option in fields(self)
@@ -52,7 +52,7 @@ class Request:
         return {"labels": [str(path) for path in self.labels], **as_text}
 
     def command(self, *more: str) -> str:
-        """The command line that asks for the same."""
+        """The command line with the same options."""
         words = ["annotmix", "fit", *map(str, self.labels)]
         for name, value in self.settings().items():
             if name != "labels":

@@ -1,9 +1,8 @@
-"""Findings on disk: JSON and NPY, never a pickle."""
+"""Findings on disk: CSV files and a report for people, JSON and NPY to read again; never a pickle."""
 
 from __future__ import annotations
 
 import base64
-import io
 import json
 import math
 from collections.abc import Mapping
@@ -13,28 +12,45 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from annotmix._common.files import load_array, save_array, to_json, write_text
 from annotmix.runs.findings import Findings, Preview
-from annotmix.runs.spreadsheet import write_bytes, write_text
+from annotmix.runs.report.run import write_report
+from annotmix.runs.spreadsheet import to_csv
 
-FORMAT = 1
-_TABLES = {"items": "task", "annotators": "worker", "labels": None, "history": "epoch", "suggestions": None}
+FORMAT = 2
+#: The CSV files and what is in them.
+FILES = {
+    "items.csv": "the most probable label of every item",
+    "labels.csv": "every label, least likely right first",
+    "annotators.csv": "whom to trust",
+}
+_TABLES = ("items", "annotators", "labels", "history", "suggestions")
 
 
-def save_findings(folder: Path, found: Findings) -> None:
+def write_findings(folder: Path, findings: Findings) -> None:
+    """Write all that findings are kept in into the folder of a run: CSV files, report, `findings/`."""
+    write_text(folder / "items.csv", to_csv(findings.items, index=True))
+    write_text(folder / "labels.csv", to_csv(findings.labels))
+    write_text(folder / "annotators.csv", to_csv(findings.annotators, index=True))
+    save_findings(folder / "findings", findings)
+    write_report(findings, folder / "report.html")
+
+
+def save_findings(folder: Path, findings: Findings) -> None:
     """Write findings into a folder: `findings.json` and `confusion.npy`."""
     saved = {
         "format": FORMAT,
-        "title": found.title,
-        "classes": [str(name) for name in found.classes],
-        "tables": {name: table_to_json(getattr(found, name), index) for name, index in _TABLES.items()},
-        "calibration": None if found.calibration is None else table_to_json(found.calibration, None),
-        "previews": {task: _preview_to_json(preview) for task, preview in found.previews.items()},
-        "scores": plain(found.scores),
-        "settings": plain(found.settings),
-        "inputs": plain(found.inputs),
-        "notes": list(found.notes),
+        "title": findings.title,
+        "classes": [str(name) for name in findings.classes],
+        "tables": {name: _table_to_json(getattr(findings, name)) for name in _TABLES},
+        "calibration": None if findings.calibration is None else _table_to_json(findings.calibration),
+        "previews": {item: _preview_to_json(preview) for item, preview in findings.previews.items()},
+        "scores": to_json(findings.scores),
+        "settings": to_json(findings.settings),
+        "inputs": to_json(findings.inputs),
+        "notes": list(findings.notes),
     }
-    save_array(folder / "confusion.npy", found.confusion)
+    save_array(folder / "confusion.npy", findings.confusion)
     write_text(folder / "findings.json", json.dumps(saved, ensure_ascii=False, allow_nan=False))
 
 
@@ -45,19 +61,18 @@ def load_findings(folder: Path) -> Findings:
         saved = json.loads(path.read_text("utf-8"))
         if saved["format"] != FORMAT:
             raise ValueError(f"format {saved['format']!r}, this version reads {FORMAT}")
-        tables = {name: table_from_json(saved["tables"][name], index) for name, index in _TABLES.items()}
         calibration = saved["calibration"]
         return Findings(
             title=str(saved["title"]),
             classes=_objects(saved["classes"]),
             confusion=load_array(folder / "confusion.npy"),
-            previews={task: _preview_from_json(preview) for task, preview in saved["previews"].items()},
+            previews={item: _preview_from_json(preview) for item, preview in saved["previews"].items()},
             scores={name: math.nan if value is None else value for name, value in saved["scores"].items()},
-            calibration=None if calibration is None else table_from_json(calibration, None),
+            calibration=None if calibration is None else _table_from_json(calibration),
             settings=saved["settings"],
             inputs=saved["inputs"],
             notes=[str(note) for note in saved["notes"]],
-            **tables,
+            **{name: _table_from_json(saved["tables"][name]) for name in _TABLES},
         )
     except FileNotFoundError:
         raise ValueError(f"{str(folder.parent)!r} holds no finished run: {path.name} is absent.") from None
@@ -65,50 +80,20 @@ def load_findings(folder: Path) -> Findings:
         raise ValueError(f"{str(path)!r} is damaged or not written by annotmix ({error}).") from None
 
 
-def table_to_json(table: pd.DataFrame, index: str | None) -> dict[str, list[Any]]:
-    """A table as lists by column; missing numbers are null."""
-    whole = table.reset_index(names=index) if index is not None else table
-    return {str(column): plain(whole[column].tolist()) for column in whole.columns}
+def _table_to_json(table: pd.DataFrame) -> dict[str, Any]:
+    """A table as lists by column, and the name of its index; missing numbers are null."""
+    index = table.index.name
+    whole = table if index is None else table.reset_index()
+    return {"index": index, "columns": {str(name): to_json(whole[name].tolist()) for name in whole.columns}}
 
 
-def table_from_json(saved: Mapping[str, list[Any]], index: str | None) -> pd.DataFrame:
-    """The inverse of `table_to_json`."""
+def _table_from_json(saved: Mapping[str, Any]) -> pd.DataFrame:
     columns: dict[str, Any] = {}
-    for name, values in saved.items():
+    for name, values in saved["columns"].items():
         texts = any(isinstance(value, str) for value in values)
         columns[name] = _objects(values) if texts else pd.Series(values, dtype=None if values else object)
     table = pd.DataFrame(columns)
-    return table if index is None else table.set_index(index)
-
-
-def save_array(path: Path, array: Any) -> None:
-    """Write an array of numbers as NPY."""
-    buffer = io.BytesIO()
-    np.save(buffer, np.asarray(array), allow_pickle=False)
-    write_bytes(path, buffer.getvalue())
-
-
-def load_array(path: Path) -> Any:
-    """Read an array of numbers."""
-    try:
-        return np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{str(path)!r} is not a whole NPY file: {error}") from None
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON has it: numpy's numbers as Python's, nan and infinity as None, paths as text."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(own) for key, own in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [plain(own) for own in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    return str(value)
+    return table if saved["index"] is None else table.set_index(saved["index"])
 
 
 def _objects(values: list[Any]) -> Any:

@@ -5,69 +5,57 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from annotmix._common.words import shorten
 from annotmix.runs.findings import SCORES, Findings, doubts
+from annotmix.runs.storage import FILES
 
 
-def summary(found: Findings, out: Path) -> dict[str, Any]:
+def summary(findings: Findings, out: Path) -> dict[str, Any]:
     """The figures of a run."""
-    wrong = found.labels["probability"] < 0.5
+    wrong = findings.labels["probability"] < 0.5
     return {
         "run": str(out),
-        "items": len(found.items),
-        "labelled items": int((found.items["n_labels"] > 0).sum()),
-        "annotators": len(found.annotators),
-        "classes": list(found.classes),
-        "labels": len(found.labels),
+        "items": len(findings.items),
+        "labelled items": int((findings.items["n_labels"] > 0).sum()),
+        "annotators": len(findings.annotators),
+        "classes": list(findings.classes),
+        "labels": len(findings.labels),
         "labels more likely wrong than right": int(wrong.sum()),
-        "items whose label differs from the majority": int(found.items["differs"].sum()),
-        "scores": dict(found.scores),
-        "files": {
-            name: str(out / name)
-            for name in ("labels.csv", "annotators.csv", "suspicious_labels.csv", "report.html", "run.json")
-        },
-        "notes": found.notes,
+        "items whose label differs from the majority": int(findings.items["differs"].sum()),
+        "scores": dict(findings.scores),
+        "files": {name: str(out / name) for name in (*FILES, "report.html", "run.json")},
+        "notes": findings.notes,
     }
 
 
-def lines(found: Findings, out: Path) -> list[str]:
+def summary_lines(findings: Findings, out: Path) -> list[str]:
     """What a person wants to know first."""
-    figures = summary(found, out)
+    figures = summary(findings, out)
     labels, wrong = figures["labels"], figures["labels more likely wrong than right"]
-    rated = found.annotators.sort_values("accuracy", ascending=False)
+    rated = findings.annotators.sort_values("accuracy", ascending=False)
     best, worst = rated.iloc[0], rated.iloc[-1]
-    result = [
+    return [
         "What was found",
         f"  {wrong} of {labels} labels ({wrong / labels:.0%}) are more likely wrong than right.",
         f"  {figures['items whose label differs from the majority']} of {figures['labelled items']} "
-        "items get another "
-        "label than most annotators gave.",
-        f"  Annotators are right in {worst['accuracy']:.0%} ({_short(worst.name)}) to {best['accuracy']:.0%} "
-        f"({_short(best.name)}) of their labels, by estimate.",
-        *(f"  {doubt}" for doubt in doubts(found.items)),
-        *score_lines(found),
+        "items get another label than most annotators gave.",
+        f"  Annotators are right in {worst['accuracy']:.0%} ({shorten(worst.name, 40)!r}) to "
+        f"{best['accuracy']:.0%} ({shorten(best.name, 40)!r}) of their labels, by estimate.",
+        *(f"  {doubt}" for doubt in doubts(findings.items)),
+        *score_lines(findings),
+        *(f"  {out / name}: {what}" for name, what in FILES.items()),
+        f"  {out / 'report.html'}: all of it to look at",
+        f"Next: annotmix suggest {out} --budget 200   annotmix predict {out} FILE",
     ]
-    where = {
-        "labels.csv": "the most probable label of every item",
-        "annotators.csv": "whom to trust",
-        "suspicious_labels.csv": "every label, least likely right first",
-        "report.html": "all of it to look at",
-    }
-    result += [f"  {out / name}: {what}" for name, what in where.items()]
-    result.append(f"Next: annotmix suggest {out} --budget 200   annotmix predict {out} FILE")
-    return result
 
 
-def score_lines(found: Findings) -> list[str]:
-    """Scores on true labels, a line each."""
-    if not found.scores:
+def score_lines(findings: Findings) -> list[str]:
+    """Scores on true labels, one line each."""
+    if not findings.scores:
         return []
     shown = [
         f"  {SCORES[name][0]:<78} {value:{SCORES[name][1]}}"
-        for name, value in found.scores.items()
+        for name, value in findings.scores.items()
         if name != "n" and name in SCORES and value == value
     ]
-    return [f"On {found.scores['n']:.0f} items with a true label", *shown]
-
-
-def _short(name: object) -> str:
-    return repr(str(name)[:40])
+    return [f"On {findings.scores['n']:.0f} items with a true label", *shown]

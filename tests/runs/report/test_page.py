@@ -4,36 +4,23 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
-import pandas as pd
 import pytest
 from helpers.markup import Balance
 
-from annotmix.runs.report.demo import Example, Findings, demo_page
 from annotmix.runs.report.markup import Markup, element, join
-from annotmix.runs.report.page import page, section, table
+from annotmix.runs.report.page import figure, page, section, table
+from annotmix.runs.report.svg import dumbbells
 
 EVIL = "<img src=x onerror=alert(1)>"
 
 
 @pytest.fixture
 def html():
-    matrix = np.eye(2)
-    return demo_page(
-        Findings(
-            curves=pd.DataFrame(
-                {"mv-base": [0.7, 0.6], "annot-mix": [0.7, 0.9], "true-base": [0.8, 0.95]}, index=[1, 2]
-            ),
-            annotators=pd.DataFrame(
-                {"labels": [3, 1], "estimated": [0.9, 0.2], "real": [1.0, 0.0]}, index=[EVIL, '"b"&']
-            ),
-            consensus=pd.DataFrame({"truth": [0, 1], "majority": [1, 1], "consensus": [0, 1]}),
-            confusions={EVIL: (EVIL, matrix, matrix)},
-            examples=[Example(np.ones((2, 2)), {EVIL: EVIL}, EVIL, EVIL)],
-            classes=[EVIL, "b"],
-            n_test=10,
-            seed=0,
-        )
+    chart = figure(EVIL, dumbbells([EVIL, "b"], [0.9, 0.2], [1.0, 0.0], EVIL))
+    return page(
+        EVIL,
+        element("header", element("h1", EVIL)),
+        section(EVIL, EVIL, chart, table(EVIL, [EVIL], [[EVIL]])),
     )
 
 
@@ -65,14 +52,8 @@ def test_page_is_readable_by_all(html):
     tags = Balance(html).tags
     assert tags.count("h1") == 1
     assert {"header", "section", "figure", "figcaption", "caption", "footer"} <= set(tags)
-    assert html.count("<svg") == html.count('role="img"') + html.count('aria-hidden="true"') + 1  # nested
-
-
-def test_page_says_what_was_found(html):
-    assert "From labels that are 75% right to a classifier that is 90% right" in html
-    assert "right for 50.0% of the training images" in html
-    assert "It repaired 1 labels of the majority and spoilt 0." in html
-    assert "best after epoch 1, with 70.0%, and ends with 60.0%" in html
+    assert html.count("<svg") == html.count('role="img"')
+    assert html.startswith("<!doctype html>")
     assert "Such scores describe labels, not people." in html
 
 
@@ -81,10 +62,3 @@ def test_tables_name_their_rows_and_columns():
     assert html.count('scope="col"') == 2
     assert html.count('scope="row"') == 2
     assert "<img" not in html
-
-
-def test_any_page_can_be_made():
-    html = page(EVIL, element("header", EVIL), section(EVIL, EVIL))
-    assert "<img" not in html
-    assert html.startswith("<!doctype html>")
-    Balance(html)

@@ -16,13 +16,20 @@ from helpers.some_findings import bare, invented, small
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from annotmix._common.words import shorten
+from annotmix.runs.evaluate import score
 from annotmix.runs.findings import Preview
 from annotmix.runs.report import payload as payload_module
+from annotmix.runs.report.formatting import share
 from annotmix.runs.report.opening import opening
 from annotmix.runs.report.page import embedded_json
-from annotmix.runs.report.payload import UNKNOWN, matrices, payload, short
+from annotmix.runs.report.payload import UNKNOWN, matrices, shown_tables
 from annotmix.runs.report.run import run_page, write_report
-from annotmix.runs.report.words import share
+from annotmix.runs.result_columns import TABLES, Column, make_table
+
+
+def payload(found):
+    return payload_module.payload(found, shown_tables(found))
 
 
 def decoded(text, dtype=np.uint8):
@@ -50,24 +57,24 @@ def test_embedded_json_keeps_everything_and_cannot_be_left(data):
 def test_rows_refer_to_their_names():
     found = small()
     data = payload(found)
-    labels = pd.DataFrame(data["tables"]["labels"])
+    labels = pd.DataFrame(data["tables"]["labels"]["values"])
     for column, names in (
-        ("task", "tasks"),
-        ("worker", "workers"),
+        ("task", "items"),
+        ("worker", "annotators"),
         ("label", "classes"),
         ("consensus", "classes"),
     ):
         assert [data[names][i] for i in labels[column]] == list(found.labels[column])
     np.testing.assert_allclose(labels["probability"], found.labels["probability"], atol=5e-5)
-    disputed = data["tables"]["disputed"]
-    assert [data["tasks"][i] for i in disputed["task"]] == list(
+    disputed = data["tables"]["disputed"]["values"]
+    assert [data["items"][i] for i in disputed["task"]] == list(
         found.items.sort_values("disagreement", ascending=False, kind="stable")
         .query("disagreement > 0")
         .index
     )
-    asked = data["tables"]["suggestions"]
-    assert [data["workers"][i] for i in asked["worker"]] == list(found.suggestions["worker"])
-    assert data["texts"] == [short(found.previews[task].text, 500) for task in data["tasks"]]
+    asked = data["tables"]["suggestions"]["values"]
+    assert [data["annotators"][i] for i in asked["worker"]] == list(found.suggestions["worker"])
+    assert data["texts"] == [shorten(found.previews[item].text, 500) for item in data["items"]]
 
 
 def test_matrices_are_kept_to_half_a_percent():
@@ -100,10 +107,8 @@ def test_only_the_least_trusted_labels_go_in(monkeypatch):
     monkeypatch.setitem(payload_module.MOST, "labels", 50)
     found = small()
     html = run_page(found)
-    assert len(embedded(html)["tables"]["labels"]["task"]) == 50
-    assert f"The 50 least trusted of {len(found.labels)} are here, all in suspicious_labels.csv" in words(
-        html
-    )
+    assert len(embedded(html)["tables"]["labels"]["values"]["task"]) == 50
+    assert f"The 50 least trusted of {len(found.labels)} are here, all in labels.csv" in words(html)
 
 
 def test_annotators_that_do_not_fit_are_named_but_have_no_row(monkeypatch):
@@ -111,11 +116,13 @@ def test_annotators_that_do_not_fit_are_named_but_have_no_row(monkeypatch):
     found = small()
     html = run_page(found)
     data = embedded(html)
-    shown = data["workers"][:10]
+    shown = data["annotators"][:10]
     assert set(shown) == set(
         found.annotators["n_labels"].sort_values(ascending=False, kind="stable").index[:10]
     )
-    assert [data["workers"][i] for i in data["tables"]["labels"]["worker"]] == list(found.labels["worker"])
+    assert [data["annotators"][i] for i in data["tables"]["labels"]["values"]["worker"]] == list(
+        found.labels["worker"]
+    )
     assert decoded(data["matrices"]["full"]).shape == (10 * 4 * 4,)
     assert "20 more are in annotators.csv" in words(html)
 
@@ -124,7 +131,7 @@ def test_thumbnails_stop_where_the_room_ends(monkeypatch):
     monkeypatch.setattr(payload_module, "IMAGE_BYTES", 250)
     found = small()
     data = payload(replace(found, previews={task: Preview("", b"x" * 100) for task in found.items.index}))
-    assert [bool(image) for image in data["images"]] == [True, True] + [False] * (len(data["tasks"]) - 2)
+    assert [bool(image) for image in data["images"]] == [True, True] + [False] * (len(data["items"]) - 2)
 
 
 def test_the_first_screen_counts_right():
@@ -157,6 +164,35 @@ def test_scores_and_calibration_are_shown_where_labels_are_known():
     assert "off by 17.5 points on average, too sure" in text
     assert "my-score0.5" in text
     assert re.search(r"\(label-auroc, 0.5 is guessing\)–", text)
+
+
+def test_real_accuracy_of_annotators_is_shown_where_labels_are_known():
+    truth = dict(zip(small().items.index, small().items["label"], strict=True))
+    found = score(small(), truth)
+    right = (found.labels["label"] == found.labels["task"].map(truth)).groupby(found.labels["worker"]).mean()
+    np.testing.assert_allclose(found.annotators["real_accuracy"], right.reindex(found.annotators.index))
+    html = run_page(found)
+    heads = [column["title"] for column in embedded(html)["tables"]["annotators"]["columns"]]
+    assert "Real accuracy" in heads
+    gap = found.annotators["accuracy"] - found.annotators["real_accuracy"]
+    inside = found.annotators["real_accuracy"].between(found.annotators["low"], found.annotators["high"])
+    assert f"{100 * gap.abs().mean():.0f} points away from it on average" in words(html)
+    assert f"holds the real accuracy of {inside.sum()} of {right.size} annotators" in words(html)
+    without = [column["title"] for column in payload(small())["tables"]["annotators"]["columns"]]
+    assert "Real accuracy" not in without
+
+
+def test_a_declared_column_reaches_the_page_and_an_undeclared_one_is_refused(monkeypatch):
+    new = Column("seconds", "number", "mean time of a label", "Seconds")
+    with pytest.raises(KeyError, match="seconds"):
+        make_table("annotators", small().annotators.assign(seconds=1.5).reset_index())
+    monkeypatch.setitem(TABLES, "annotators", (*TABLES["annotators"], new))
+    found = small()
+    table = make_table("annotators", found.annotators.assign(seconds=1.5).reset_index())
+    html = run_page(replace(found, annotators=table))
+    assert "mean time of a label" in html
+    assert embedded(html)["tables"]["annotators"]["values"]["seconds"] == [1.5] * 30
+    assert '<th scope="col">Seconds</th>' in html
 
 
 def test_little_is_enough_for_a_report():
@@ -202,7 +238,7 @@ def test_the_file_is_replaced_in_one_step(tmp_path, monkeypatch):
 def test_thumbnails_that_were_left_out_are_counted():
     found = small()
     tasks = list(dict.fromkeys(found.labels["task"]))
-    listed = len(payload(found)["tasks"])
+    listed = len(payload(found)["items"])
     assert "thumbnail" not in words(run_page(found))
     some = replace(found, previews={task: Preview(task, b"jpeg") for task in tasks[:30]})
     assert f"30 of the {listed} items that it lists have a thumbnail" in words(run_page(some))

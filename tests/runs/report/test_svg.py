@@ -17,8 +17,7 @@ CHARTS = {
     "loss": svg.line_chart({EVIL: [2.5, np.nan, 0.012]}, EVIL, "epoch", form="#.3g"),
     "constant loss": svg.line_chart({"a": [0.0, 0.0]}, "a", "epoch", form="#.3g"),
     "reliability": svg.reliability([0.5, 0.9], [0.4, 1.0], [3, 0], EVIL),
-    "heat map": svg.heat_map([[0.5, 0.5], [np.nan, np.nan]], [EVIL, "b"], EVIL),
-    "picture": svg.picture([[0.0, 0.5], [1.0, 1.0]], EVIL),
+    "intervals": svg.dumbbells([EVIL], [0.2], [0.1], EVIL, bars=[(0.1, 0.3)]),
 }
 
 
@@ -84,7 +83,8 @@ def test_long_names_are_cut_and_whole_in_the_tooltip():
     assert max(len(text.text) for text in root.iter("text")) <= svg.NAME_LENGTH
 
 
-def test_heat_map_draws_a_square_a_share():
-    root = ElementTree.fromstring(svg.heat_map([[1.0, 0.0], [0.25, 0.75]], "ab", "two"))
-    squares = [r.find("title").text for r in root.iter("rect") if r.get("class") == "heat"]
-    assert squares == ["a called a: 100%", "b called a: 25%", "b called b: 75%"]
+def test_bars_are_the_dots_or_an_interval():
+    for bars, expected in ((None, ("36.00%", "97.00%")), ([(0.5, 1.0)], ("66.50%", "97.00%"))):
+        root = ElementTree.fromstring(svg.dumbbells(["a"], [0.0], [1.0], "one", bars=bars))
+        (bar,) = (line for line in root.iter("line") if line.get("class") == "bar")
+        assert (bar.get("x1"), bar.get("x2")) == expected

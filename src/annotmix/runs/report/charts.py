@@ -7,31 +7,32 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from annotmix._common.words import shorten
 from annotmix.runs.findings import SCORES, Findings, label_weights
 from annotmix.runs.report import svg
+from annotmix.runs.report.formatting import between, named, whole
 from annotmix.runs.report.markup import element
 from annotmix.runs.report.page import figure, key, table
-from annotmix.runs.report.payload import short
-from annotmix.runs.report.words import named
 
 #: Paragraphs and elements of a section; one without any is left out.
 Content = list[object]
 
-#: Classes in the chart of the class balance.
+#: Classes in the chart of the class balance, and annotators in that of their accuracy.
 MOST_CLASSES = 30
+MOST_ANNOTATORS = 30
 
 
-def balance(found: Findings) -> Content:
-    """Share of every class among votes and among labels found."""
-    votes = _shares(found.labels, found.classes)
-    after = _shares(found.items, found.classes)
+def balance(findings: Findings) -> Content:
+    """Share of every class among votes and among labels findings."""
+    votes = _shares(findings.labels, findings.classes)
+    after = _shares(findings.items, findings.classes)
     change = (after - votes).abs().sort_values(ascending=False, kind="stable")
-    shown = [name for name in found.classes if name in set(change.index[:MOST_CLASSES])]
+    shown = [name for name in findings.classes if name in set(change.index[:MOST_CLASSES])]
     largest = change.index[0]
     cut = (
         ""
-        if len(shown) == len(found.classes)
-        else f" Of {len(found.classes)} classes the chart has the {len(shown)} that change most."
+        if len(shown) == len(findings.classes)
+        else f" Of {len(findings.classes)} classes the chart has the {len(shown)} that change most."
     )
     high = min(4 * svg.round_up(max(votes.max(), after.max(), 0.02) / 4), 1.0)  # four round steps
     return [
@@ -44,7 +45,7 @@ def balance(found: Findings) -> Content:
         figure(
             element("span", key("ring"), "votes", key("full"), "labels found", class_="keys"),
             svg.dumbbells(
-                [short(name) for name in shown],
+                [shorten(name) for name in shown],
                 list(after[shown]),
                 list(votes[shown]),
                 "Dot plot: share of every class among votes and among labels, as in the table below",
@@ -58,15 +59,15 @@ def balance(found: Findings) -> Content:
             table(
                 "Share of every class",
                 ["Class", "Votes", "Labels found"],
-                [[named(name), f"{votes[name]:.1%}", f"{after[name]:.1%}"] for name in found.classes],
+                [[named(name), f"{votes[name]:.1%}", f"{after[name]:.1%}"] for name in findings.classes],
             ),
         ),
     ]
 
 
-def learning(found: Findings) -> Content:
+def learning(findings: Findings) -> Content:
     """Loss and scores after every epoch."""
-    history = found.history.dropna(axis=1, how="all").replace([np.inf, -np.inf], np.nan)
+    history = findings.history.dropna(axis=1, how="all").replace([np.inf, -np.inf], np.nan)
     if not len(history):
         return []
     losses = [name for name in history if str(name).split("/")[-1] == "loss"]
@@ -98,24 +99,26 @@ def learning(found: Findings) -> Content:
     return [sentence, element("div", *charts, class_="charts")]
 
 
-def checked(found: Findings) -> Content:
+def checked(findings: Findings) -> Content:
     """Scores and calibration, where labels are known."""
-    if not found.scores and found.calibration is None:
+    if not findings.scores and findings.calibration is None:
         return []
     parts: list[object] = []
-    if found.scores:
+    if findings.scores:
         rows = [
             [words, f"{value:{form}}" if np.isfinite(value) else "–"]
-            for name, value in found.scores.items()
-            for words, form in [SCORES.get(name, (short(name), ".3g"))]
+            for name, value in findings.scores.items()
+            for words, form in [SCORES.get(name, (shorten(name), ".3g"))]
         ]
         parts.append(table("Scores on items with known labels", ["Score", "Value"], rows))
-    bins = found.calibration
+        parts += _accuracy(findings)
+    bins = findings.calibration
     if bins is not None and bins["count"].sum():
         bins = bins[bins["count"] > 0]
         gap = float(np.average((bins["confidence"] - bins["accuracy"]).abs(), weights=bins["count"]))
         surer = float(np.average(bins["confidence"] - bins["accuracy"], weights=bins["count"]))
         parts += [
+            element("h3", "How sure the model is, and how often it is right"),
             f"When the model says how sure it is, it is off by {100 * gap:.1f} points on average, "
             f"{'too sure' if surer > 0 else 'not sure enough'} on the whole.",
             figure(
@@ -133,6 +136,58 @@ def checked(found: Findings) -> Content:
             ),
         ]
     return parts
+
+
+def _accuracy(findings: Findings) -> Content:
+    """Estimated and real accuracy of the annotators with the most labels of known items."""
+    people = findings.annotators
+    if "real_accuracy" not in people or not (people["n_checked"] > 0).any():
+        return []
+    known = people[people["n_checked"] > 0]
+    gap = known["accuracy"] - known["real_accuracy"]
+    inside = int(known["real_accuracy"].between(known["low"], known["high"]).sum())
+    furthest = gap.abs().idxmax()
+    most = known.sort_values("n_checked", ascending=False, kind="stable").head(MOST_ANNOTATORS)
+    most = most.sort_values("real_accuracy", ascending=False, kind="stable")
+    cut = "" if len(most) == len(known) else f" The chart has the {len(most)} with the most known labels."
+    rows = [
+        [named(name), whole(row.n_checked), f"{row.accuracy:.1%}", between(row.low, row.high),
+         f"{row.real_accuracy:.1%}"]
+        for name, row in zip(most.index, most.itertuples(), strict=True)
+    ]  # fmt: skip
+    return [
+        element("h3", "Annotators: estimated and real accuracy"),
+        element(
+            "p",
+            "The real accuracy is the share of right labels among those of items with a known label. The "
+            f"estimate is {100 * gap.abs().mean():.0f} points away from it on average, and furthest for ",
+            named(furthest),
+            f", by {100 * gap[furthest]:+.0f} points. The interval holds the real accuracy of {inside} of "
+            f"{len(known)} annotators.{cut}",
+        ),
+        figure(
+            element(
+                "span", key("full"), "estimated, with a 95% interval", key("ring"), "real", class_="keys"
+            ),
+            svg.dumbbells(
+                [shorten(name) for name in most.index],
+                list(most["accuracy"]),
+                list(most["real_accuracy"]),
+                "Dot plot: estimated and real accuracy of annotators, as in the table below",
+                chance=1 / len(findings.classes),
+                bars=list(zip(most["low"], most["high"], strict=True)),
+            ),
+        ),
+        element(
+            "details",
+            element("summary", "The figures as a table"),
+            table(
+                "Estimated and real accuracy of annotators",
+                ["Annotator", "Known labels", "Estimated", "Interval", "Real"],
+                rows,
+            ),
+        ),
+    ]
 
 
 def _shares(table: pd.DataFrame, classes: Any) -> pd.Series:

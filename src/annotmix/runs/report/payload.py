@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from annotmix._common.words import shorten
 from annotmix.runs.findings import Findings, Preview
+from annotmix.runs.result_columns import TABLES, Column
 
 #: Rows of each table that go into the page.
 MOST = {"annotators": 5000, "labels": 2000, "disputed": 500, "suggestions": 500}
-#: Longest name and longest text of an item, in characters; longer ones are cut.
-NAME_LENGTH, TEXT_LENGTH = 80, 500
+#: Longest text of an item and longest other text, in characters; longer ones are cut.
+ITEM_TEXT, TEXT = 500, 160
 #: Bytes of all thumbnails together.
 IMAGE_BYTES = 3_000_000
 #: Bytes of all confusion matrices together; above, only the diagonals and the largest confusions are kept.
@@ -28,75 +30,85 @@ MATRIX_BYTES = 1_000_000
 TOP_CONFUSIONS = 24
 #: Marks a share that is not known; others are in steps of 1/254.
 UNKNOWN = 255
-_TURNING = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 
 
-def payload(found: Findings) -> dict[str, Any]:
-    """Everything that the script of the report shows."""
-    order = shown_annotators(found)
-    annotators = found.annotators.iloc[order]
-    labels = found.labels.head(MOST["labels"])
-    disputed = disputed_items(found)
-    suggestions = found.suggestions.head(MOST["suggestions"])
+class ShownTable(NamedTuple):
+    """The rows of a table that go into the page, and the columns that it has there."""
 
-    classes = _Names(found.classes)
-    workers = _Names(annotators.index)
-    tasks = _Names([])
-    tables = {
-        "annotators": {
-            "worker": list(range(len(annotators))),
-            **{name: _numbers(annotators[name]) for name in ("n_labels", "accuracy", "low", "high")},
-            "agreement": _numbers(annotators["agreement"]),
-            "confusion": [short(text, 2 * NAME_LENGTH) for text in annotators["confusion"]],
-            "rate": _numbers(annotators["confusion_rate"]),
-        },
-        "labels": {
-            "task": tasks.places(labels["task"]),
-            "worker": workers.places(labels["worker"]),
-            "label": classes.places(labels["label"]),
-            "consensus": classes.places(labels["consensus"]),
-            "probability": _numbers(labels["probability"]),
-        },
-        "disputed": {
-            "task": tasks.places(disputed.index),
-            "votes": [short(text, 2 * NAME_LENGTH) for text in disputed["votes"]],
-            "label": classes.places(disputed["label"]),
-            "probability": _numbers(disputed["probability"]),
-            "disagreement": _numbers(disputed["disagreement"]),
-        },
-        "suggestions": {
-            "task": tasks.places(suggestions["task"]),
-            "worker": workers.places(suggestions["worker"]),
-            "performance": _numbers(suggestions["performance"]),
-            "gain": _numbers(suggestions["gain"]),
-        },
-    }
-    previews = [found.previews.get(name, Preview()) for name in tasks.names]
+    columns: list[Column]
+    rows: pd.DataFrame
+
+
+def shown_tables(findings: Findings) -> dict[str, ShownTable]:
+    """The tables of the page by name: annotators, labels, disputed items, suggestions."""
     return {
-        "classes": classes.shown(),
-        "workers": workers.shown(),
-        "tasks": tasks.shown(),
-        "texts": [short(preview.text, TEXT_LENGTH) for preview in previews],
+        "annotators": _shown("annotators", findings.annotators.iloc[_shown_annotators(findings)]),
+        "labels": _shown("labels", findings.labels.head(MOST["labels"])),
+        "disputed": _shown("items", _disputed(findings.items)),
+        "suggestions": _shown("suggestions", findings.suggestions.head(MOST["suggestions"])),
+    }
+
+
+def payload(findings: Findings, shown: dict[str, ShownTable]) -> dict[str, Any]:
+    """Everything that the script of the report shows."""
+    names = {
+        "class": _Names(findings.classes),
+        "annotator": _Names(shown["annotators"].rows.iloc[:, 0]),
+        "item": _Names([]),
+    }
+    tables = {name: _table(*table, names) for name, table in shown.items()}
+    previews = [findings.previews.get(name, Preview()) for name in names["item"].names]
+    return {
+        "classes": names["class"].shown(),
+        "annotators": names["annotator"].shown(),
+        "items": names["item"].shown(),
+        "texts": [shorten(preview.text, ITEM_TEXT) for preview in previews],
         "images": _images(previews),
-        "matrices": matrices(found.confusion[order]),
+        "matrices": matrices(findings.confusion[_shown_annotators(findings)]),
         "tables": tables,
     }
 
 
-def shown_annotators(found: Findings) -> NDArray[np.int64]:
+def _shown(name: str, rows: pd.DataFrame) -> ShownTable:
+    whole = rows if rows.index.name is None else rows.reset_index()
+    columns = [c for c in TABLES[name] if c.title and (c.kind == "matrix" or c.name in whole)]
+    return ShownTable(columns, whole)
+
+
+def _shown_annotators(findings: Findings) -> NDArray[np.int64]:
     """Positions of the annotators with the most labels, in the order of the findings."""
-    most = np.argsort(-found.annotators["n_labels"].to_numpy(), kind="stable")[: MOST["annotators"]]
+    most = np.argsort(-findings.annotators["n_labels"].to_numpy(), kind="stable")[: MOST["annotators"]]
     return np.sort(most)
 
 
-def disputed_items(found: Findings) -> pd.DataFrame:
+def _disputed(items: pd.DataFrame) -> pd.DataFrame:
     """The items whose votes disagree most."""
-    items = found.items[found.items["disagreement"] > 0]
-    return items.sort_values("disagreement", ascending=False, kind="stable").head(MOST["disputed"])
+    disputed = items[items["disagreement"] > 0]
+    return disputed.sort_values("disagreement", ascending=False, kind="stable").head(MOST["disputed"])
+
+
+def _table(columns: list[Column], rows: pd.DataFrame, names: dict[str, _Names]) -> dict[str, Any]:
+    values: dict[str, list[Any]] = {}
+    for column in columns:
+        if column.kind == "matrix":
+            continue
+        cells = rows[column.name]
+        if column.kind in names:
+            values[column.name] = names[column.kind].places(cells)
+        elif column.kind in ("text", "rated"):
+            values[column.name] = [shorten(cell, TEXT) for cell in cells]
+        else:
+            values[column.name] = _numbers(cells)
+        values |= {name: _numbers(rows[name]) for name in column.beside}
+    heads = [
+        {"name": c.name, "kind": c.kind, "title": c.title, "meaning": c.meaning, "beside": c.beside}
+        for c in columns
+    ]
+    return {"columns": heads, "values": values, "n": len(rows)}
 
 
 def matrices(confusion: NDArray[np.float64]) -> dict[str, str]:
-    """Confusion matrices as bytes in base64, a byte a share.
+    """Confusion matrices as bytes in base64, one byte per share.
 
     Parameters
     ----------
@@ -125,12 +137,6 @@ def matrices(confusion: NDArray[np.float64]) -> dict[str, str]:
     }
 
 
-def short(text: object, most: int = NAME_LENGTH) -> str:
-    """A name or a text, cut where it is long, without marks that turn the direction of what follows."""
-    whole = str(text).translate(_TURNING)
-    return whole if len(whole) <= most else whole[: most - 1] + "…"
-
-
 class _Names:
     """Names in the order in which they are first met."""
 
@@ -148,7 +154,7 @@ class _Names:
         return places
 
     def shown(self) -> list[str]:
-        return [short(name) for name in self.names]
+        return [shorten(name) for name in self.names]
 
 
 def _numbers(values: pd.Series) -> list[float | int | None]:

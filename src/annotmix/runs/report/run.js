@@ -2,8 +2,8 @@
 /* The tables of the report and the windows behind them. All names and texts reach the page as text. */
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const { classes, workers, tasks, texts, images, tables } = data;
-  const C = classes.length, known = tables.annotators.worker.length;
+  const { classes, annotators, items, texts, images, tables } = data;
+  const C = classes.length, known = tables.annotators.n;
   const ROWS = 20, UNKNOWN = 255, STEPS = 254, LEVELS = 20, LARGEST_TABLE = 12;
   const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
 
@@ -49,35 +49,35 @@
   const K = known ? share.length / known : 0;
 
   /* The entries [true class, label, share] of a confusion matrix that are known and not 0. */
-  function* entries(worker) {
+  function* entries(annotator) {
     if (full.length) {
-      for (let at = 0, first = worker * C * C; at < C * C; at++) {
+      for (let at = 0, first = annotator * C * C; at < C * C; at++) {
         const step = full[first + at];
         if (step && step !== UNKNOWN) yield [Math.floor(at / C), at % C, step / STEPS];
       }
       return;
     }
     for (let c = 0; c < C; c++) {
-      const step = diagonal[worker * C + c];
+      const step = diagonal[annotator * C + c];
       if (step && step !== UNKNOWN) yield [c, c, step / STEPS];
     }
-    for (let k = worker * K; k < (worker + 1) * K; k++) {
+    for (let k = annotator * K; k < (annotator + 1) * K; k++) {
       if (share[k]) yield [Math.floor(cell[k] / C), cell[k] % C, share[k] / STEPS];
     }
   }
 
-  function drawMatrix(worker, attributes) {
+  function drawMatrix(annotator, attributes) {
     const paths = Array(LEVELS + 1).fill("");
-    for (const [c, k, value] of entries(worker)) {
+    for (const [c, k, value] of entries(annotator)) {
       paths[Math.round(value * LEVELS)] += `M${k} ${c}h1v1h-1z`;
     }
     const shapes = paths.map((d, level) => d && level && draw("path", { d, class: "heat", "fill-opacity": level / LEVELS }));
     return draw("svg", { viewBox: `0 0 ${C} ${C}`, ...attributes }, ...shapes.filter(Boolean));
   }
 
-  function tableMatrix(worker) {
+  function tableMatrix(annotator) {
     const cells = Array.from({ length: C }, () => Array(C).fill(0));
-    for (const [c, k, value] of entries(worker)) cells[c][k] = value;
+    for (const [c, k, value] of entries(annotator)) cells[c][k] = value;
     const head = make("tr", {}, make("td"));
     for (const name of classes) head.append(make("th", { scope: "col" }, make("span", {}, bdi(name))));
     const body = make("tbody");
@@ -97,82 +97,75 @@
 
   /* ---------------------------------------------------------------- cells */
 
-  function annotator(worker) {
-    return worker < known ? button(bdi(workers[worker]), () => showAnnotator(worker), { class: "opens" }) : bdi(workers[worker]);
+  function annotatorCell(annotator) {
+    const name = bdi(annotators[annotator]);
+    return annotator < known ? button(name, () => showAnnotator(annotator), { class: "opens" }) : name;
   }
 
-  function thumbnail(task, size) {
+  function thumbnail(item, size) {
     const picture = make("img", { alt: "", class: size });
-    picture.src = "data:image/jpeg;base64," + images[task];
+    picture.src = "data:image/jpeg;base64," + images[item];
     return picture;
   }
 
-  function item(task) {
+  function itemCell(item) {
     const node = make("div", { class: "item" });
-    if (images[task]) node.append(thumbnail(task, "small"));
-    const words = make("div", {}, button(bdi(tasks[task]), () => showItem(task), { class: "opens" }));
-    if (texts[task] && texts[task] !== tasks[task]) words.append(make("div", { class: "text", dir: "auto" }, texts[task]));
+    if (images[item]) node.append(thumbnail(item, "small"));
+    const words = make("div", {}, button(bdi(items[item]), () => showItem(item), { class: "opens" }));
+    if (texts[item] && texts[item] !== items[item]) words.append(make("div", { class: "text", dir: "auto" }, texts[item]));
     node.append(words);
     return node;
   }
 
-  function interval(row) {
-    const t = tables.annotators, [low, high] = [t.low[row], t.high[row]];
+  function drawInterval(share, low, high) {
     const at = (value) => 4 + 92 * value + "%";
     const parts = [draw("line", { x1: at(0), x2: at(1), y1: 8, y2: 8, class: "grid" })];
     if (low !== null && high !== null) parts.push(draw("line", { x1: at(low), x2: at(high), y1: 8, y2: 8, class: "bar" }));
-    if (t.accuracy[row] !== null) parts.push(draw("circle", { cx: at(t.accuracy[row]), cy: 8, r: 4.5, class: "full" }));
+    if (share !== null) parts.push(draw("circle", { cx: at(share), cy: 8, r: 4.5, class: "full" }));
     return draw("svg", { class: "interval", "aria-hidden": "true" }, ...parts);
   }
 
-  function between(row) {
-    const t = tables.annotators;
-    if (t.low[row] === null || t.high[row] === null) return "";
-    return `${(100 * t.low[row]).toFixed(0)}–${(100 * t.high[row]).toFixed(0)}%`;
+  const between = (low, high) => (low === null || high === null ? "" : `${(100 * low).toFixed(0)}–${(100 * high).toFixed(0)}%`);
+
+  /* ---------------------------------------------------------------- columns */
+
+  /* What a column of each kind has, from its values and those beside it: a cell, what it is searched and sorted
+     by, and the fact that windows show. */
+  const words = (word, cell) => ({ words: word, cell: cell || ((row) => bdi(word(row))) });
+  const figures = (values, text) => ({ values, words: () => "", cell: (row) => text(values[row]) });
+  const kinds = {
+    item: (v) => words((row) => items[v[row]] + " " + texts[v[row]], (row) => itemCell(v[row])),
+    annotator: (v) => words((row) => annotators[v[row]], (row) => annotatorCell(v[row])),
+    class: (v) => ({ ...words((row) => classes[v[row]]), fact: true }),
+    text: (v) => ({ ...words((row) => v[row]), fact: true }),
+    count: (v) => ({ ...figures(v, number), fact: true }),
+    number: (v) => figures(v, (value) => (value === null ? "–" : value.toFixed(2))),
+    share: (v) => ({ ...figures(v, percent), fact: true }),
+    interval: (v, low, high) => {
+      const text = (row) => make("div", { class: "figures" }, percent(v[row]), " ", quiet(between(low[row], high[row])));
+      const cell = (row) => make("div", { class: "accuracy" }, text(row), drawInterval(v[row], low[row], high[row]));
+      return { ...figures(v, percent), cell, drawn: true, fact: text };
+    },
+    rated: (v, rate) =>
+      words((row) => v[row], (row) => (v[row] ? make("div", { class: "text" }, bdi(v[row]), " ", quiet(percent(rate[row]))) : quiet("–"))),
+    matrix: () => ({ words: () => "", fixed: true, cell: (row) => drawMatrix(row, { class: "mini", "aria-hidden": "true" }) }),
+  };
+  const nouns = { annotators: "annotators", labels: "labels", disputed: "items", suggestions: "questions" };
+
+  function columnsOf(name) {
+    const { columns, values } = tables[name];
+    return columns.map((c) => ({ ...c, ...kinds[c.kind](values[c.name], ...c.beside.map((other) => values[other])) }));
   }
 
-  function accuracy(row) {
-    const figures = make("div", { class: "figures" }, percent(tables.annotators.accuracy[row]), " ", quiet(between(row)));
-    return make("div", { class: "accuracy" }, figures, interval(row));
-  }
-
-  function confusion(row) {
-    const t = tables.annotators;
-    return t.confusion[row] ? make("div", { class: "text" }, bdi(t.confusion[row]), " ", quiet(percent(t.rate[row]))) : quiet("–");
+  function factsOf(name, row) {
+    const shown = columnsOf(name).filter((column) => column.fact);
+    return facts(shown.map((c) => [c.title, c.fact === true ? c.cell(row) : c.fact(row)]));
   }
 
   /* ---------------------------------------------------------------- tables */
 
-  const text = (title, words, cell) => ({ title, words, cell: cell || ((row) => bdi(words(row))) });
-  const figure = (title, values, cell) => ({ title, values, cell, words: () => "" });
-  const items = (t) => text("Item", (row) => tasks[t.task[row]] + " " + texts[t.task[row]], (row) => item(t.task[row]));
-  const people = (t, title) => text(title, (row) => workers[t.worker[row]], (row) => annotator(t.worker[row]));
-  const ofClass = (title, column) => text(title, (row) => classes[column[row]]);
-  const percents = (title, values) => figure(title, values, (row) => percent(values[row]));
-  const bits = (title, values) => figure(title, values, (row) => (values[row] === null ? "–" : values[row].toFixed(2)));
-
-  const layouts = {
-    annotators: (t) => [
-      people(t, "Annotator"),
-      figure("Labels", t.n_labels, (row) => number(t.n_labels[row])),
-      { ...figure("Accuracy", t.accuracy, accuracy), drawn: true },
-      percents("Agreement", t.agreement),
-      text("Most frequent confusion", (row) => t.confusion[row], confusion),
-      { title: "Confusions", fixed: true, words: () => "", cell: (row) => drawMatrix(row, { class: "mini", "aria-hidden": "true" }) },
-    ],
-    labels: (t) => [
-      items(t), ofClass("Label", t.label), people(t, "Given by"), ofClass("Probably", t.consensus), percents("Chance it is right", t.probability),
-    ],
-    disputed: (t) => [
-      items(t), text("Votes", (row) => t.votes[row]), ofClass("Label found", t.label), percents("Sure", t.probability),
-      bits("Disagreement in bits", t.disagreement),
-    ],
-    suggestions: (t) => [items(t), people(t, "Ask"), percents("Chance of a right answer", t.performance), bits("Gain in bits", t.gain)],
-  };
-  const nouns = { annotators: "annotators", labels: "labels", disputed: "items", suggestions: "questions" };
-
   function build(name, place) {
-    const t = tables[name], columns = layouts[name](t), n = t[Object.keys(t)[0]].length, noun = nouns[name];
+    const columns = columnsOf(name), n = tables[name].n, noun = nouns[name];
     const all = Array.from({ length: n }, (_, row) => row);
     let sorted = all, shown = all, first = 0, by = -1, down = false, found = null;
 
@@ -186,7 +179,7 @@
     const pager = make("nav", { class: "pager", "aria-label": `Pages of ${noun}` }, earlier, where, later);
 
     columns.forEach((column, at) => {
-      const cell = make("th", { scope: "col", role: "columnheader" });
+      const cell = make("th", { scope: "col", role: "columnheader", title: column.meaning });
       if (column.values && !column.drawn) cell.className = "number";
       cell.append(column.fixed ? column.title : button(column.title, () => sort(at)));
       head.append(cell);
@@ -280,57 +273,51 @@
     return make("dl", { class: "facts" }, ...pairs.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
   }
 
-  const labelRows = (column, wanted) =>
-    tables.labels.task.map((_, row) => row).filter((row) => tables.labels[column][row] === wanted);
+  /* The column of a table that has a kind, and the rows of labels that have a value there. */
+  const valuesOf = (name, kind) => tables[name].values[tables[name].columns.find((column) => column.kind === kind).name];
+  const labelRows = (kind, wanted) => [...valuesOf("labels", kind).keys()].filter((row) => valuesOf("labels", kind)[row] === wanted);
 
-  function showAnnotator(worker) {
-    const t = tables.annotators, l = tables.labels;
-    const parts = [
-      facts([
-        ["Labels", number(t.n_labels[worker])],
-        ["Estimated accuracy", percent(t.accuracy[worker])],
-        ["95% interval", between(worker) || "–"],
-        ["Agreement with others", percent(t.agreement[worker])],
-      ]),
-    ];
-    const all = [...entries(worker)];
+  function showAnnotator(annotator) {
+    const { label, consensus, probability } = tables.labels.values;
+    const parts = [factsOf("annotators", annotator)];
+    const all = [...entries(annotator)];
     if (all.length) {
       parts.push(make("h3", {}, "What is taken for what"));
-      parts.push(C <= LARGEST_TABLE ? tableMatrix(worker)
-        : drawMatrix(worker, { class: "large", role: "img", "aria-label": "Confusion matrix, a row a true class, a column a label; the largest entries follow" }));
+      parts.push(C <= LARGEST_TABLE ? tableMatrix(annotator)
+        : drawMatrix(annotator, { class: "large", role: "img", "aria-label": "Confusion matrix, one row per true class, one column per label; the largest entries follow" }));
       const top = all.filter(([c, k, value]) => c !== k && value >= 0.01).sort((a, b) => b[2] - a[2]).slice(0, 5);
       const lines = top.map(([c, k, value]) => make("li", {}, bdi(classes[c]), " called ", bdi(classes[k]), " ", quiet(percent(value))));
       if (lines.length) parts.push(make("ul", { class: "confusions" }, ...lines));
       if (K) parts.push(make("p", { class: "quiet" }, `With so many classes the page keeps the diagonal and the ${K} largest confusions.`));
     }
-    const doubted = labelRows("worker", worker).filter((row) => l.label[row] !== l.consensus[row]).slice(0, 8);
+    const doubted = labelRows("annotator", annotator).filter((row) => label[row] !== consensus[row]).slice(0, 8);
     parts.push(make("h3", {}, "Labels to look at"));
     parts.push(doubted.length
-      ? make("ul", { class: "examples" }, ...doubted.map((row) => make("li", {}, item(l.task[row]),
-        make("div", {}, "called ", make("b", {}, bdi(classes[l.label[row]])), ", probably ", make("b", {}, bdi(classes[l.consensus[row]])), " ", quiet("chance it is right: " + percent(l.probability[row]))))))
-      : make("p", { class: "quiet" }, `None among the ${number(l.task.length)} least trusted labels of all.`));
+      ? make("ul", { class: "examples" }, ...doubted.map((row) => make("li", {}, itemCell(valuesOf("labels", "item")[row]),
+        make("div", {}, "called ", make("b", {}, bdi(classes[label[row]])), ", probably ", make("b", {}, bdi(classes[consensus[row]])), " ", quiet("chance it is right: " + percent(probability[row]))))))
+      : make("p", { class: "quiet" }, `None among the ${number(tables.labels.n)} least trusted labels of all.`));
     parts.push(make("p", { class: "quiet" }, "These figures describe labels, not a person: they depend on which items someone got, on how many, and on the model."));
-    open("Annotator", workers[worker], ...parts);
+    open("Annotator", annotators[annotator], ...parts);
   }
 
-  function showItem(task) {
-    const l = tables.labels, d = tables.disputed, parts = [];
-    if (images[task]) parts.push(thumbnail(task, "whole"));
-    if (texts[task] && texts[task] !== tasks[task]) parts.push(make("p", { dir: "auto", class: "whole-text" }, texts[task]));
-    const row = d.task.indexOf(task), given = labelRows("task", task);
-    if (row >= 0) parts.push(facts([["Votes", bdi(d.votes[row])], ["Label found", bdi(classes[d.label[row]])], ["Sure", percent(d.probability[row])]]));
-    else if (given.length) parts.push(facts([["Label found", bdi(classes[l.consensus[given[0]]])]]));
-    if (given.length) {
+  function showItem(item) {
+    const { label, consensus, probability } = tables.labels.values, parts = [];
+    if (images[item]) parts.push(thumbnail(item, "whole"));
+    if (texts[item] && texts[item] !== items[item]) parts.push(make("p", { dir: "auto", class: "whole-text" }, texts[item]));
+    const row = valuesOf("disputed", "item").indexOf(item), own = labelRows("item", item);
+    if (row >= 0) parts.push(factsOf("disputed", row));
+    else if (own.length) parts.push(facts([["Label found", bdi(classes[consensus[own[0]]])]]));
+    if (own.length) {
       parts.push(make("h3", {}, "Doubtful labels"));
-      parts.push(make("ul", { class: "examples" }, ...given.map((at) => make("li", {}, make("b", {}, bdi(classes[l.label[at]])), " by ",
-        annotator(l.worker[at]), " ", quiet("chance it is right: " + percent(l.probability[at]))))));
+      parts.push(make("ul", { class: "examples" }, ...own.map((at) => make("li", {}, make("b", {}, bdi(classes[label[at]])), " by ",
+        annotatorCell(valuesOf("labels", "annotator")[at]), " ", quiet("chance it is right: " + percent(probability[at]))))));
     }
-    open("Item", tasks[task], ...parts);
+    open("Item", items[item], ...parts);
   }
 
   /* ---------------------------------------------------------------- the page */
 
-  for (const name of Object.keys(layouts)) {
+  for (const name of Object.keys(tables)) {
     const place = document.getElementById(name);
     if (place) build(name, place);
   }

@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from annotmix._common.words import shorten
 from annotmix.runs.report.markup import Markup, element
 
 #: Longest name beside a row; longer ones are cut, and whole in the tooltip.
@@ -84,7 +85,7 @@ def line_chart(
     )
     ends = _apart([y(value) for value in last], 20)
     for i, (name, end) in enumerate(zip(series, ends, strict=True)):
-        text = f"{_short(name)} {last[i]:{form}}"
+        text = f"{shorten(name, NAME_LENGTH)} {last[i]:{form}}"
         parts.append(_label(f"{right}%", end, text, f"name name-{i}", "start", dx=8))
     return _chart(label, top + height + 52, parts)
 
@@ -98,8 +99,9 @@ def dumbbells(
     *,
     called: tuple[str, str] = ("estimated", "real"),
     high: float = 1.0,
+    bars: Sequence[tuple[float, float]] | None = None,
 ) -> Markup:
-    """A row a name with two dots, one full and one a ring, on a scale from 0 to `high`.
+    """One row per name with two dots, one full and one a ring, on a scale from 0 to `high`.
 
     Parameters
     ----------
@@ -112,7 +114,10 @@ def dumbbells(
         What the full dots and the rings are, for the tooltip.
     high : float, default=1.0
         Share at the right end.
+    bars : sequence of pairs, optional
+        Ends of the bar in each row, such as an interval; by default the two dots.
     """
+    bars = list(zip(full, ring, strict=True)) if bars is None else bars
     left, right, top, step = 36.0, 97.0, 30, 30
     bottom = top + step * len(names)
 
@@ -134,8 +139,8 @@ def dumbbells(
                 "g",
                 tip,
                 element("rect", x=0, y=y - step / 2, width="100%", height=step, class_="row"),
-                _label("0", y, _short(str(name)), "row-name", "start"),
-                _line(x(first), y, x(second), y, "bar"),
+                _label("0", y, shorten(name, NAME_LENGTH), "row-name", "start"),
+                _line(x(bars[i][0]), y, x(bars[i][1]), y, "bar"),
                 element("circle", cx=x(second), cy=y, r=6, class_="ring"),
                 element("circle", cx=x(first), cy=y, r=4.5, class_="full"),
             )
@@ -146,11 +151,11 @@ def dumbbells(
 def reliability(
     confidence: Sequence[float], accuracy: Sequence[float], count: Sequence[int], label: str
 ) -> Markup:
-    """How often a confidence is right: a dot a bin, its area the number of items, beside the diagonal.
+    """How often a confidence is right: one dot per bin, its area the number of items, beside the diagonal.
 
     Parameters
     ----------
-    confidence, accuracy, count : sequences of one length, a bin each
+    confidence, accuracy, count : sequences of one length, one entry per bin
     label : str
         What the chart shows, for those who cannot see it.
     """
@@ -179,55 +184,6 @@ def reliability(
     width, height = left + side + 20, top + side + 50
     return element(
         "svg", *parts, role="img", aria_label=label, viewBox=f"0 0 {width} {height}", class_="square"
-    )
-
-
-def heat_map(matrix: ArrayLike, classes: Sequence[object], label: str) -> Markup:
-    """A confusion matrix, a row a true class, a column a given label; rows of nan stay empty.
-
-    Parameters
-    ----------
-    matrix : array-like, shape (C, C)
-    classes : sequence, length C
-    label : str
-    """
-    values, cell, margin = np.asarray(matrix, dtype=float), 16, 18
-    n = len(values)
-    parts = [element("rect", x=margin, y=margin, width=n * cell, height=n * cell, class_="field")]
-    for i, name in enumerate(classes):
-        middle = margin + cell * (i + 0.5)
-        parts.append(_label(middle, margin - 8, _short(str(name)), "tick", "middle"))
-        parts.append(_label(margin - 8, middle, _short(str(name)), "tick", "middle"))
-    for row, column in np.argwhere(values >= 0.01):
-        share = float(values[row, column])
-        parts.append(
-            element(
-                "rect",
-                element("title", f"{classes[row]} called {classes[column]}: {share:.0%}"),
-                x=margin + cell * column + 0.5,
-                y=margin + cell * row + 0.5,
-                width=cell - 1,
-                height=cell - 1,
-                fill_opacity=share,
-                class_="heat",
-            )
-        )
-    side = margin + n * cell
-    return element(
-        "svg", *parts, role="img", aria_label=label, viewBox=f"0 0 {side} {side}", class_="heat-map"
-    )
-
-
-def picture(grey: ArrayLike, label: str) -> Markup:
-    """A small grey picture, a square a pixel; 0 is the page, 1 is ink. Shape (height, width)."""
-    values = np.asarray(grey, dtype=float)
-    paths = []
-    for level in np.unique(values[values > 0]):
-        squares = "".join(f"M{x} {y}h1v1h-1z" for y, x in np.argwhere(values == level))
-        paths.append(element("path", d=squares, fill_opacity=float(level)))
-    height, width = values.shape
-    return element(
-        "svg", *paths, role="img", aria_label=label, viewBox=f"0 0 {width} {height}", class_="picture"
     )
 
 
@@ -263,10 +219,6 @@ def _line(x1: object, y1: object, x2: object, y2: object, kind: str) -> Markup:
 
 def _label(x: object, y: float, text: str, kind: str, anchor: str, dx: int = 0) -> Markup:
     return element("text", text, x=x, y=y, dx=dx, dy="0.35em", text_anchor=anchor, class_=kind)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= NAME_LENGTH else name[: NAME_LENGTH - 1] + "…"
 
 
 def _apart(places: Sequence[float], gap: float) -> list[float]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from annotmix._common.words import shorten
 from annotmix.runs.report.markup import Markup, element
-from annotmix.runs.report.payload import NAME_LENGTH, short
 
 
 def whole(number: Any) -> str:
@@ -24,11 +24,16 @@ def share(value: float) -> str:
     return "over 99.9%" if 0.9995 < value < 1 else f"{value:.1%}"
 
 
+def between(low: float, high: float) -> str:
+    """An interval of shares."""
+    return "" if not np.isfinite(low) else f"{low:.0%} to {high:.0%}"
+
+
 def count(number: int, noun: str) -> str:
     """How many there are of something: 1 label, 2 labels."""
     return f"{whole(number)} {noun}{'' if number == 1 else 's'}"
 
 
-def named(text: object, most: int = NAME_LENGTH) -> Markup:
+def named(text: object, most: int = 80) -> Markup:
     """A name in an element of its own, so that its direction of writing cannot turn what stands beside it."""
-    return element("bdi", short(text, most))
+    return element("bdi", shorten(text, most))

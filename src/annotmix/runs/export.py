@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import io
-import json
 import logging
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
@@ -16,10 +14,11 @@ import torch
 from torch import Tensor, nn
 
 import annotmix
-from annotmix._common.files import write_atomically
+from annotmix._common.files import write_bytes, write_json
+from annotmix._common.optional import require
 from annotmix.estimators.preparation import LIMIT, Preparation
-from annotmix.runs import spreadsheet, storage
 from annotmix.runs.folder import RunFolder
+from annotmix.runs.prepare import ItemPreparation
 
 INPUT, OUTPUT = "features", "probabilities"
 #: Largest difference of a probability from the original's.
@@ -66,15 +65,14 @@ def export_onnx(run: Path, path: Path) -> dict[str, Any]:
     dict
         What the JSON file says, with the largest difference from the original on a sample of the run's items.
     """
-    runtime = _require("onnxruntime")
-    _require("onnxscript")
+    runtime = require("onnxruntime", "onnx", "Exporting")
+    require("onnxscript", "onnx", "Exporting")
     folder = RunFolder(run)
-    about, preparation = folder.preparation()
-    model = folder.model()
+    items, model = folder.preparation(), folder.model()
+    preparation = items.table
     network = Exported(model.module_.classifier.cpu(), preparation).eval()
-    X = storage.load_array(run / "findings" / "features.npy")[:SAMPLE]
+    X = folder.features()[:SAMPLE]
     raw = _raw(X, preparation)
-    path.parent.mkdir(parents=True, exist_ok=True)
     data = _export(network, torch.from_numpy(raw[:2].repeat(2, axis=0)))
     difference = _largest_difference(runtime, data, raw, model.predict_proba(X))
     if not difference <= TOLERANCE:
@@ -87,13 +85,12 @@ def export_onnx(run: Path, path: Path) -> dict[str, Any]:
         "output": {"name": OUTPUT, "dtype": "float32", "shape": ["n", len(model.classes_)]},
         "classes": [str(name) for name in model.classes_],
         "columns": preparation.feature_names,
-        "instances": about,
-        "preparation": _how(about, preparation),
+        "instances": items.to_dict()["instances"],
+        "preparation": _how(items),
         "checked": {"items": len(raw), "largest difference": difference},
     }
-    write_atomically(path, lambda temporary: Path(temporary).write_bytes(data))
-    text = json.dumps(storage.plain(facts), indent=1, ensure_ascii=False)
-    spreadsheet.write_text(path.with_name(path.name + ".json"), text)
+    write_bytes(path, data)
+    write_json(path.with_name(path.name + ".json"), facts)
     return facts
 
 
@@ -136,20 +133,12 @@ def _largest_difference(runtime: Any, data: bytes, raw: Any, expected: Any) -> f
     return float(max(gaps))
 
 
-def _how(about: dict[str, Any], preparation: Preparation) -> str:
-    if about["encoder"] is not None:
-        encoder = f"{about['encoder']['kind']}:{about['encoder']['params']['model']}"
-        return f"The input are the features of the encoder {encoder}; they are standardised inside."
+def _how(items: ItemPreparation) -> str:
+    if items.encoder is not None:
+        return (
+            f"The input are the features of the encoder {items.encoder_name}; they are standardised inside."
+        )
     inside = "Numbers go in as they are, nan where one is missing: imputing and standardising happen inside."
-    if preparation.levels:
+    if items.table.levels:
         inside += " A column 'name=category' is 1 where it has that category, else 0; '(other)' is any other."
     return inside
-
-
-def _require(module: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError:
-        raise ImportError(
-            f'Exporting needs {module}. Install it with: pip install "annotmix[onnx]"'
-        ) from None

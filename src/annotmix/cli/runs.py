@@ -1,4 +1,4 @@
-"""Commands that ask a finished run: predict, evaluate, suggest, report, export."""
+"""Commands about a finished run: predict, evaluate, suggest, report, export."""
 
 from __future__ import annotations
 
@@ -29,13 +29,12 @@ def predict(
     """
     output = Output(quiet, as_json or out is None)
     with one_line(*MISTAKES), interruptible(lambda: _NOTHING):
-        from annotmix.runs import asking
-        from annotmix.runs.spreadsheet import deliver
+        from annotmix.runs.predict import predict as predict_items
 
-        table, notes = asking.predict(run, file, ids, item_column, text_column, progress=not quiet)
+        table, notes = predict_items(run, file, ids, item_column, text_column, progress=not quiet)
         for note in notes:
             output.say(note)
-        deliver(table, out, as_json, output.say)
+        output.table(table, out, as_json)
 
 
 def evaluate(
@@ -53,13 +52,13 @@ def evaluate(
     output = Output(quiet, as_json)
     with one_line(*MISTAKES), interruptible(lambda: _NOTHING):
         from annotmix.reading import Columns
-        from annotmix.runs import asking
+        from annotmix.runs.evaluate import evaluate as evaluate_run
         from annotmix.runs.summary import score_lines
 
-        found = asking.evaluate(run, truth, Columns(task=task, label=label))
-        for line in score_lines(found):
+        findings = evaluate_run(run, truth, Columns(task=task, label=label))
+        for line in score_lines(findings):
             output.say(line)
-        output.document({"run": str(run), "scores": found.scores})
+        output.document({"run": str(run), "scores": findings.scores})
 
 
 def suggest(
@@ -95,10 +94,9 @@ def suggest(
     """
     output = Output(quiet, as_json or out is None)
     with one_line(*MISTAKES), interruptible(lambda: _NOTHING):
-        from annotmix.runs import asking
-        from annotmix.runs.spreadsheet import deliver
+        from annotmix.runs.suggest import suggest as suggest_labels
 
-        table, notes = asking.suggest(
+        table, notes = suggest_labels(
             run,
             budget,
             available=annotators,
@@ -108,7 +106,7 @@ def suggest(
         )
         for note in notes:
             output.say(note)
-        deliver(table, out, as_json, output.say)
+        output.table(table, out, as_json)
 
 
 def report(
@@ -123,9 +121,11 @@ def report(
     """
     output = Output(quiet, as_json)
     with one_line(*MISTAKES), interruptible(lambda: _NOTHING):
-        from annotmix.runs import asking
+        from annotmix.runs.folder import RunFolder
+        from annotmix.runs.report.run import write_report
 
-        path = asking.report(run, out)
+        path = run / "report.html" if out is None else out
+        write_report(RunFolder(run).findings(), path)
         output.say(f"Report: {path}  ({path.resolve().as_uri()})")
         output.document({"run": str(run), "report": str(path)})
 
@@ -142,7 +142,7 @@ def export(
     """
     output = Output(quiet, as_json)
     with one_line(*MISTAKES), interruptible(lambda: _NOTHING):
-        from annotmix.runs.exporting import export_onnx
+        from annotmix.runs.export import export_onnx
 
         facts = export_onnx(run, onnx)
         checked = facts["checked"]

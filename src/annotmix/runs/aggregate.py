@@ -1,4 +1,4 @@
-"""`annotmix aggregate`: one label an item from a file of labels."""
+"""`annotmix aggregate`: one label per item from a file of labels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 
 from annotmix.labels.aggregation import aggregate
 from annotmix.reading import Columns, read_labels
-from annotmix.runs.matching import Say
+from annotmix.runs.inputs import Say
 
 
 def aggregate_file(
@@ -24,12 +24,12 @@ def aggregate_file(
     )
     for note in labelled.notes:
         say(f"  - {note}")
-    found = aggregate(a, method, random_state=seed)
+    labels = aggregate(a, method, random_state=seed)
     counts = pd.Series(a.labels_per_item, index=pd.Index(a.items, dtype=object))
     return pd.DataFrame(
         {
-            "task": found.index.to_numpy(),
-            "label": found.to_numpy(),
-            "n_labels": counts.loc[found.index].to_numpy(),
+            "task": labels.index.to_numpy(),
+            "label": labels.to_numpy(),
+            "n_labels": counts.loc[labels.index].to_numpy(),
         }
     )

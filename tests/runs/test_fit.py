@@ -13,12 +13,14 @@ import annotmix
 from annotmix.labels.aggregation import majority_vote
 from annotmix.labels.annotations import Annotations
 from annotmix.reading import Columns
-from annotmix.runs import asking
+from annotmix.runs.evaluate import evaluate
 from annotmix.runs.findings import doubts
-from annotmix.runs.fitting import fit
+from annotmix.runs.fit import fit
 from annotmix.runs.folder import RunFolder
+from annotmix.runs.predict import predict
 from annotmix.runs.request import Request
 from annotmix.runs.storage import load_findings, save_findings
+from annotmix.runs.suggest import run_beliefs, suggest
 
 
 def test_what_was_understood_is_said_first(finished):
@@ -37,15 +39,14 @@ def test_every_file_is_there(finished):
     out, found, _ = finished
     names = {path.name for path in out.iterdir()}
     assert names == {
-        "model", "findings", "labels.csv", "annotators.csv", "suspicious_labels.csv", "report.html",
-        "run.json",
+        "model", "findings", "items.csv", "labels.csv", "annotators.csv", "report.html", "run.json",
     }  # fmt: skip
-    labels = pd.read_csv(out / "labels.csv", dtype={"task": str})
-    assert len(labels) == 150
-    assert labels["task"].tolist() == found.items.index.tolist()
-    suspicious = pd.read_csv(out / "suspicious_labels.csv")
-    assert suspicious["probability"].is_monotonic_increasing
-    assert len(suspicious) == len(found.labels)
+    items = pd.read_csv(out / "items.csv", dtype={"task": str})
+    assert len(items) == 150
+    assert items["task"].tolist() == found.items.index.tolist()
+    labels = pd.read_csv(out / "labels.csv")
+    assert labels["probability"].is_monotonic_increasing
+    assert len(labels) == len(found.labels)
     run = json.loads((out / "run.json").read_text())
     assert [source["role"] for source in run["inputs"]] == ["labels", "features"]
     assert run["settings"]["parameters"]["max_epochs"] == EPOCHS
@@ -131,11 +132,11 @@ def test_a_run_with_weights(problem, tmp_path):
                 shares.append(same.sum() / others["weight"].sum())
                 weights.append(label["weight"])
         assert row["agreement"] == pytest.approx(np.average(shares, weights=weights))
-    again = asking.believed(tmp_path / "run", load_findings(tmp_path / "run" / "findings"))
+    again = run_beliefs(tmp_path / "run")
     assert again.annotations.weight is not None
     rows = again.annotations.pair == again.annotations.pair[0]
     assert (again.others[rows] == again.others[rows][0]).all()  # a soft label is no evidence for itself
-    assert asking.evaluate(tmp_path / "run", problem / "truth.csv", Columns()).scores["majority-acc"] > 0.5
+    assert evaluate(tmp_path / "run", problem / "truth.csv", Columns()).scores["majority-acc"] > 0.5
 
 
 def test_it_finds_the_right_labels_and_whom_to_trust(finished, problem):
@@ -170,7 +171,7 @@ def test_findings_survive_the_disk(finished, tmp_path):
         pd.testing.assert_frame_equal(getattr(again, name), getattr(found, name), check_dtype=False)
     np.testing.assert_array_equal(again.confusion, found.confusion)
     assert (again.title, again.notes, list(again.classes)) == (found.title, found.notes, list(found.classes))
-    (tmp_path / "findings.json").write_text('{"format": 1}')
+    (tmp_path / "findings.json").write_text('{"format": 2}')
     with pytest.raises(ValueError, match="damaged"):
         load_findings(tmp_path)
 
@@ -199,7 +200,7 @@ def test_an_approach_without_an_annotator_model_judges_by_its_classifier(problem
     assert any("no annotator model" in note for note in found.notes)
     assert found.annotators.loc["w0", "accuracy"] > found.annotators.loc["w3", "accuracy"]
     assert len(found.suggestions)
-    table, _ = asking.suggest(tmp_path / "run", 5)
+    table, _ = suggest(tmp_path / "run", 5)
     assert len(table) == 5
 
 
@@ -227,11 +228,11 @@ def test_texts_come_with_the_export(problem, tmp_path, monkeypatch):
     assert found.previews["3"].text == "<b>good film</b> 3"
     new = tmp_path / "new.csv"
     new.write_text("id,text\nx,a good film\n")
-    table, _ = asking.predict(tmp_path / "run", new, progress=False)
+    table, _ = predict(tmp_path / "run", new, progress=False)
     assert table["task"].tolist() == ["x"]
     loaded = annotmix.load(tmp_path / "run" / "model")
     assert loaded.n_features_in_ == 384
-    assert RunFolder(tmp_path / "run").preparation()[0]["kind"] == "text"
+    assert RunFolder(tmp_path / "run").preparation().kind == "text"
 
 
 def test_labels_of_a_classifier_that_has_hardly_learnt_come_with_a_warning():

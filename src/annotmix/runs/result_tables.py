@@ -1,4 +1,4 @@
-"""From a fitted model and its labels to `Findings`."""
+"""The tables of a run, made of what a fitted model believes; `result_columns.py` explains them."""
 
 from __future__ import annotations
 
@@ -9,28 +9,39 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from annotmix._common.words import some
 from annotmix.estimators.beliefs import Beliefs
 from annotmix.labels.annotations import ROUNDING, Annotations
+from annotmix.runs.result_columns import make_table
 
 Floats = NDArray[np.float64]
 
 #: How sure an interval is.
 LEVEL = 0.95
-#: An annotator with so many labels, all the same, is worth a note.
-MANY_ALIKE = 10
+
+
+def make_tables(believed: Beliefs) -> dict[str, Any]:
+    """The parts of `Findings` that beliefs are needed for: items, annotators, labels, confusion."""
+    return {
+        "items": item_table(believed),
+        "annotators": annotator_table(believed),
+        "labels": label_table(believed),
+        "confusion": believed.confusion,
+    }
 
 
 def item_table(believed: Beliefs) -> pd.DataFrame:
-    """A row an item, as `Findings.items` says."""
+    """One row per item."""
     a, classes = believed.annotations, believed.annotations.classes
     best = believed.q.argmax(axis=1)
     votes = _Votes(a)
     n = a.labels_per_item
-    return pd.DataFrame(
+    return make_table(
+        "items",
         {
+            "task": a.items,
             "label": classes[best],
             "probability": believed.q.max(axis=1),
+            "classifier": classes[believed.p.argmax(axis=1)],
             "votes": votes.texts,
             "majority": votes.majority,
             "differs": (n > 0) & ~votes.most(best),
@@ -38,7 +49,6 @@ def item_table(believed: Beliefs) -> pd.DataFrame:
             "agreement": a.agreement_with(best),
             "disagreement": votes.entropy,
         },
-        index=pd.Index(a.items, name="task"),
     )
 
 
@@ -77,7 +87,7 @@ class _Votes:
 
 
 def annotator_table(believed: Beliefs) -> pd.DataFrame:
-    """A row an annotator, as `Findings.annotators` says.
+    """One row per annotator.
 
     The accuracy is the expected share of right labels among those given, each judged by all evidence but
     itself. Its interval is Jeffreys' for a share, Beta(r + ½, n − r + ½) with r the expected number of right
@@ -92,8 +102,10 @@ def annotator_table(believed: Beliefs) -> pd.DataFrame:
     tail = (1 - LEVEL) / 2
     low, high = (beta.ppf(chance, right + 0.5, np.maximum(n - right, 0) + 0.5) for chance in (tail, 1 - tail))
     names, rates = _frequent_confusion(believed)
-    return pd.DataFrame(
+    return make_table(
+        "annotators",
         {
+            "worker": a.annotators,
             "n_labels": a.labels_per_annotator,
             "accuracy": accuracy,
             "low": np.fmin(low, accuracy),
@@ -102,7 +114,6 @@ def annotator_table(believed: Beliefs) -> pd.DataFrame:
             "confusion": names,
             "confusion_rate": rates,
         },
-        index=pd.Index(a.annotators, name="worker"),
     )
 
 
@@ -141,32 +152,11 @@ def _frequent_confusion(believed: Beliefs) -> tuple[list[str], Floats]:
 
 
 def label_table(believed: Beliefs) -> pd.DataFrame:
-    """A row a label, least likely right first, as `Findings.labels` says; by weight × chance of an error."""
-    table = believed.annotations.to_long()
-    table["probability"] = believed.right
-    best = believed.q.argmax(axis=1)
-    table["consensus"] = believed.annotations.classes[best[believed.annotations.item]]
+    """One row per label, least likely right first; with weights, by weight × chance of an error."""
+    a, best = believed.annotations, believed.q.argmax(axis=1)
+    table = a.to_long().assign(consensus=a.classes[best[a.item]], probability=believed.right)
+    table = make_table("labels", table)
     if "weight" not in table:
         return table.sort_values("probability", kind="stable", ignore_index=True)
     wrong = table["weight"] * (1 - table["probability"])
     return table.loc[wrong.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
-
-
-def remarks(a: Annotations) -> list[str]:
-    """What about the annotators should be known before their scores are read."""
-    notes = []
-    single = int((a.labels_per_annotator == 1).sum())
-    if single:
-        notes.append(
-            f"{single} of {a.n_annotators} annotators gave a single label; next to nothing can be "
-            "known about them."
-        )
-    pairs = np.unique(a.annotator * a.n_classes + a.label)
-    kinds = np.bincount(pairs // a.n_classes, minlength=a.n_annotators)
-    alike = np.flatnonzero((kinds == 1) & (a.labels_per_annotator >= MANY_ALIKE))
-    if len(alike):
-        notes.append(
-            f"{len(alike)} annotators gave the same label to everything, {MANY_ALIKE} items or more: "
-            f"{some(a.annotators[alike])}."
-        )
-    return notes

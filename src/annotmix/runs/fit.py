@@ -1,0 +1,220 @@
+"""`annotmix fit`: read, prepare, train, find out, write."""
+
+from __future__ import annotations
+
+import platform
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import annotmix
+from annotmix._common.files import save_array, write_json
+from annotmix.estimators import make_classifier
+from annotmix.estimators.beliefs import beliefs
+from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
+from annotmix.estimators.suggestion import suggest_from
+from annotmix.runs.evaluate import score
+from annotmix.runs.findings import Findings, Preview, doubts
+from annotmix.runs.folder import RunFolder
+from annotmix.runs.inputs import Inputs, Say, read_inputs, understood_lines
+from annotmix.runs.prepare import ItemPreparation, fit_item_preparation
+from annotmix.runs.previews import make_previews
+from annotmix.runs.request import Request
+from annotmix.runs.result_columns import make_table
+from annotmix.runs.result_tables import make_tables
+from annotmix.runs.storage import write_findings
+from annotmix.training.persistence import ModelFileError
+from annotmix.training.processes import by_torchrun
+
+Floats = NDArray[np.float32]
+
+#: Suggestions that are made with a run.
+SUGGESTIONS = 100
+
+
+def fit(
+    request: Request, say: Say, progress: bool = True, previews: Mapping[str, Preview] | None = None
+) -> Findings:
+    """Learn from the files that the request names and write a run's folder.
+
+    Parameters
+    ----------
+    request : Request
+    say : callable
+        Gets the lines about what was understood and is being done.
+    progress : bool, default=True
+        Show progress bars.
+    previews : mapping of item to Preview, optional
+        What the report shows of items; by default made from texts and images.
+    """
+    if by_torchrun():
+        raise ValueError("annotmix fit starts its processes itself: use --devices in place of torchrun.")
+    folder = RunFolder(request.out)
+    folder.claim(request.resume, request.overwrite)
+    try:
+        inputs = read_inputs(request, progress)
+        encoded = inputs.items.kind != "features"
+        if encoded:
+            _say_all(say, understood_lines(inputs.understood, inputs.notes))
+            say(f"Encoding {len(inputs.items.ids)} {inputs.items.kind} …")
+        preparation, X, notes = fit_item_preparation(inputs.items, request.encoder, progress)
+        inputs.notes.extend(notes)
+        if not encoded:
+            _say_all(say, understood_lines(inputs.understood, inputs.notes))
+        model = _train(request, folder, inputs, X, say, progress)
+        findings = _findings(request, inputs, preparation, X, model, previews)
+        say(f"Writing {request.out} …")
+        _write(request, folder, inputs, preparation, X, model, findings)
+    except BaseException:
+        folder.release()
+        raise
+    return findings
+
+
+def network(kind: str, n_items: int, n_features: int) -> dict[str, Any]:
+    """Parameters of the network: the paper's for data of that kind.
+
+    Many features (an encoder's, or more than 256): one layer. Fewer: two layers. Dropout, but for tables of
+    5000 labelled items or more, which a network of this size does not memorise.
+    """
+    if kind != "features" or n_features > 256:
+        return {"hidden": (128,), "dropout": 0.5, "weight_decay": 1e-4}
+    return {"hidden": (256, 128), "dropout": 0.5 if n_items < 5000 else 0.0, "weight_decay": 0.0}
+
+
+def _train(
+    request: Request, folder: RunFolder, inputs: Inputs, X: Floats, say: Say, progress: bool
+) -> MultiAnnotatorClassifier:
+    ids, truth = inputs.items.ids, inputs.truth
+    params = network(inputs.items.kind, int((inputs.annotations.labels_per_item > 0).sum()), X.shape[1])
+    row = {item: n for n, item in enumerate(ids)}
+    known = [item for item in truth if item in row]
+    if truth and not known:
+        raise ValueError(f"None of the {len(truth)} items in --valid is among the {len(row)} items.")
+    validation = (X[[row[item] for item in known]], [truth[item] for item in known]) if known else None
+    model = make_classifier(
+        request.approach,
+        **params,
+        max_epochs=request.epochs,
+        random_state=request.seed,
+        select="best" if known else "last",
+        devices=request.devices,
+        checkpoint=folder.checkpoint,
+        checkpoint_every=1,
+        progress=progress,
+    )
+    layers = " and ".join(map(str, params["hidden"]))
+    say(
+        f"Training {request.approach} for {request.epochs} epochs (layers of {layers}, dropout "
+        f"{params['dropout']:g}) …"
+    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*items have no labels.*")  # said already
+        try:
+            model.fit(X, inputs.annotations, tasks=ids, validation=validation)
+        except ModelFileError as error:
+            raise ValueError(
+                f"The unfinished run in {str(folder.path)!r} cannot be resumed: its files or options were "
+                f"others, or it is damaged. Start again with --overwrite. ({error})"
+            ) from None
+        except ChildProcessError as error:
+            raise ChildProcessError(f"{error} Continue with: {request.command('--resume')}") from None
+    return model
+
+
+def _findings(
+    request: Request,
+    inputs: Inputs,
+    preparation: ItemPreparation,
+    X: Floats,
+    model: MultiAnnotatorClassifier,
+    previews: Mapping[str, Preview] | None,
+) -> Findings:
+    believed = beliefs(model, X, inputs.annotations, inputs.items.ids)
+    tables = make_tables(believed)
+    suggestions = make_table("suggestions", suggest_from(believed, SUGGESTIONS))
+    notes = [*inputs.notes, *doubts(tables["items"])]
+    if not believed.knows_annotators:
+        notes.append(
+            f"{request.approach} has no annotator model: labels are the classifier's alone, and "
+            "annotators are judged by it."
+        )
+    if n_lost := inputs.understood["n not matched"]:
+        notes.append(f"{n_lost} labelled items had no {inputs.items.kind} and were left out.")
+    findings = Findings(
+        title=f"{request.approach} on {', '.join(path.name for path in request.labels[:3])}",
+        classes=np.array([str(name) for name in model.classes_], dtype=object),
+        **tables,
+        history=model.history_.drop(columns=["lr", "seconds"], errors="ignore"),
+        suggestions=suggestions,
+        previews=previews or make_previews(inputs.items, tables["items"], tables["labels"], suggestions),
+        settings=_settings(request, preparation, model),
+        inputs=[asdict(source) for source in inputs.sources],
+        notes=notes,
+    )
+    return score(findings, inputs.truth) if inputs.truth else findings
+
+
+def _settings(
+    request: Request, preparation: ItemPreparation, model: MultiAnnotatorClassifier
+) -> dict[str, Any]:
+    params = model.get_params(deep=False)
+    shown = ("hidden", "dropout", "max_epochs", "batch_size", "lr", "weight_decay", "select")
+    return {
+        "approach": request.approach,
+        "seed": request.seed,
+        "parameters": {name: params[name] for name in [*shown, *model._approach.hyper_parameters()]},
+        "encoder": preparation.encoder_name,
+        "interval": "95 %, Jeffreys: Beta(r + 1/2, n - r + 1/2), r of n labels expected to be right",
+        "versions": _versions(),
+        "command": request.command(),
+    }
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version(), "annotmix": annotmix.__version__}
+    for package in ("torch", "numpy", "pandas", "scipy", "scikit-learn", "transformers"):
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:  # noqa: PERF203
+            continue
+    return versions
+
+
+def _write(
+    request: Request,
+    folder: RunFolder,
+    inputs: Inputs,
+    preparation: ItemPreparation,
+    X: Floats,
+    model: MultiAnnotatorClassifier,
+    findings: Findings,
+) -> None:
+    model.set_params(checkpoint=None, devices=None)
+    with folder.replace() as stage:
+        model.save(stage / "model")
+        write_json(stage / "model" / "preparation.json", preparation.to_dict())
+        write_findings(stage, findings)
+        save_array(stage / "findings" / "features.npy", X)
+        run = {
+            "annotmix": annotmix.__version__,
+            "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "request": request.settings(),
+            "settings": findings.settings,
+            "inputs": findings.inputs,
+            "understood": inputs.understood,
+            "notes": findings.notes,
+            "csv": "Texts that begin with = + - @, tab or CR got an apostrophe: no spreadsheet runs them.",
+        }
+        write_json(stage / "run.json", run)
+
+
+def _say_all(say: Say, lines: list[str]) -> None:
+    for line in lines:
+        say(line)

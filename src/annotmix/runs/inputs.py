@@ -1,0 +1,207 @@
+"""The files of a run, read and matched by the ids of the items, and what was understood of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from annotmix._common.words import shorten, some
+from annotmix.labels.annotations import Annotations
+from annotmix.labels.names import locate
+from annotmix.reading import (
+    Columns,
+    Instances,
+    Labelled,
+    read_features,
+    read_images,
+    read_labels,
+    read_texts,
+    read_truth,
+)
+from annotmix.reading.files import Source
+from annotmix.runs.request import Request
+
+Say = Callable[[str], None]
+
+#: An annotator with so many labels, all the same, is worth a note.
+MANY_ALIKE = 10
+_COLUMNS = (
+    "Name the columns that hold the same ids: --task NAME for the labels, --item-column NAME for the other "
+    "file."
+)
+#: What to do where no ids fit.
+_HINTS = {
+    "features": _COLUMNS,
+    "text": _COLUMNS,
+    "images": "Name the column or field of the labels that holds the names of the files: --task NAME "
+    "(in an export of Label Studio mostly --task image).",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What a run learns from.
+
+    Parameters
+    ----------
+    annotations : Annotations
+        Item n is row n of `items`; items without labels are there too.
+    items : Instances
+    truth : dict of item to true label
+        Of --valid; empty without it.
+    understood : dict
+        Figures that a person should see before anything is trained.
+    notes : list of str
+        What was understood, changed and left out.
+    sources : list of Source
+    """
+
+    annotations: Annotations
+    items: Instances
+    truth: dict[str, str]
+    understood: dict[str, Any]
+    notes: list[str]
+    sources: list[Source]
+
+
+def read_inputs(request: Request, progress: bool) -> Inputs:
+    """Read the files that a request names, and keep the labels of items that have features, text or image."""
+    columns = Columns(request.task, request.worker, request.label, request.missing, request.weight)
+    labelled = read_labels(request.labels, request.format, columns)
+    items = _read_items(request, labelled, progress)
+    annotations, lost = match(labelled.annotations, items)
+    truth, notes, sources = dict[str, str](), list[str](), list[Source]()
+    if request.valid is not None:
+        truth, notes, source = read_truth(request.valid, Columns(task=request.item_column), "valid")
+        sources = [source]
+    return Inputs(
+        annotations,
+        items,
+        truth,
+        _understood(labelled, annotations, items, lost),
+        [*labelled.notes, *items.notes, *notes, *_remarks(annotations)],
+        [*labelled.sources, *items.sources, *sources],
+    )
+
+
+def _read_items(request: Request, labelled: Labelled, progress: bool) -> Instances:
+    options = [name for name in ("features", "text", "images") if getattr(request, name) is not None]
+    if len(options) > 1:
+        raise ValueError(
+            "Give one of --features, --text and --images, found "
+            f"{' and '.join('--' + name for name in options)}."
+        )
+    if request.features is not None:
+        return read_features(
+            request.features, request.ids, request.item_column, request.include, request.exclude
+        )
+    if request.text is not None:
+        return read_texts(request.text, request.text_column, request.item_column)
+    if request.images is not None:
+        return read_images(request.images, list(labelled.annotations.items), progress)
+    if not labelled.texts:
+        raise ValueError(
+            "Give the items that the labels are about: --features FILE, --text FILE or --images FOLDER. "
+            "(For labels alone there is annotmix aggregate.)"
+        )
+    ids, notes = list(labelled.texts), ["The texts of the items come from the export itself."]
+    return Instances("text", ids, [labelled.texts[item] for item in ids], notes, [])
+
+
+def match(annotations: Annotations, items: Instances) -> tuple[Annotations, list[str]]:
+    """The labels of items that are there, item n being row n, and the names of labelled items that are not.
+
+    Refuses where no item is there, or where there is nothing to learn.
+    """
+    there = locate(annotations.items, np.array(items.ids, dtype=object)) >= 0
+    lost = [str(name) for name in annotations.items[~there]]
+    if len(lost) == annotations.n_items:
+        what = {"features": "rows of features", "text": "texts", "images": "images"}[items.kind]
+        raise ValueError(
+            f"None of the {annotations.n_items} labelled items is among the {len(items.ids)} {what}. The "
+            f"labels are about {some(list(annotations.items))}; the {what} are of {some(items.ids)}. "
+            f"{_HINTS[items.kind]}"
+        )
+    if annotations.n_classes < 2:
+        raise ValueError(
+            f"All labels are {some(annotations.classes)}; a classifier needs at least two classes."
+        )
+    if not lost:
+        return annotations.align(items=items.ids), lost
+    kept = annotations.keep(there[annotations.item])
+    active = kept.annotators[kept.labels_per_annotator > 0]
+    return kept.align(items=items.ids, annotators=active), lost
+
+
+def _understood(labelled: Labelled, a: Annotations, items: Instances, lost: list[str]) -> dict[str, Any]:
+    per_item = a.labels_per_item[a.labels_per_item > 0]
+    return {
+        "format": labelled.form,
+        "labels": len(a),
+        "items": len(per_item),
+        "annotators": a.n_annotators,
+        "classes": [str(name) for name in a.classes],
+        "labels per item": [float(per_item.mean()), int(per_item.min()), int(per_item.max())],
+        "agreement": a.agreement(),
+        "matched": labelled.annotations.n_items - len(lost),
+        "not matched": lost[:5],
+        "n not matched": len(lost),
+        "without labels": a.n_items - len(per_item),
+        "instances": items.kind,
+    }
+
+
+def understood_lines(understood: dict[str, Any], notes: list[str]) -> list[str]:
+    """What was understood, for people."""
+    mean, least, most = understood["labels per item"]
+    what = {"features": "features", "text": "a text", "images": "an image"}[understood["instances"]]
+    names, n_lost = understood["classes"], understood["n not matched"]
+    lines = [
+        "What was understood",
+        f"  labels      {understood['labels']} by {understood['annotators']} annotators "
+        f"({understood['format']})",
+        f"  items       {understood['items']}, with {mean:.1f} labels on average ({least} to {most})",
+        f"  classes     {len(names)}: {', '.join(shorten(name, 40) for name in names[:10])}"
+        f"{', …' if len(names) > 10 else ''}",
+    ]
+    if understood["agreement"] == understood["agreement"]:
+        lines.append(
+            f"  agreement   {understood['agreement']:.0%}: the chance that two labels of one item "
+            "are the same"
+        )
+    matched = understood["matched"]
+    lines.append(f"  matched     {matched} of {matched + n_lost} labelled items have {what}")
+    if n_lost:
+        without = ", ".join(repr(shorten(name, 60)) for name in understood["not matched"])
+        lines.append(
+            f"              without: {without}{', …' if n_lost > 5 else ''}; their labels are left out"
+        )
+    if understood["without labels"]:
+        lines.append(
+            f"  unlabelled  {understood['without labels']} further items have {what} and no labels; they are "
+            "predicted too"
+        )
+    return [*lines, *(f"  - {note}" for note in notes)]
+
+
+def _remarks(a: Annotations) -> list[str]:
+    """What about the annotators should be known before their scores are read."""
+    notes = []
+    single = int((a.labels_per_annotator == 1).sum())
+    if single:
+        notes.append(
+            f"{single} of {a.n_annotators} annotators gave a single label; next to nothing can be "
+            "known about them."
+        )
+    pairs = np.unique(a.annotator * a.n_classes + a.label)
+    kinds = np.bincount(pairs // a.n_classes, minlength=a.n_annotators)
+    alike = np.flatnonzero((kinds == 1) & (a.labels_per_annotator >= MANY_ALIKE))
+    if len(alike):
+        notes.append(
+            f"{len(alike)} annotators gave the same label to everything, {MANY_ALIKE} items or more: "
+            f"{some(a.annotators[alike])}."
+        )
+    return notes

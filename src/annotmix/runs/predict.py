@@ -1,0 +1,74 @@
+"""Classes of new items, by the classifier of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from annotmix.reading import Instances, read_features, read_images, read_texts
+from annotmix.reading.instances import called_like_a_label
+from annotmix.runs.folder import RunFolder
+from annotmix.runs.prepare import ItemPreparation
+
+
+def predict(
+    run: Path,
+    file: Path,
+    ids: Path | None = None,
+    item_column: str | None = None,
+    text_column: str | None = None,
+    progress: bool = True,
+) -> tuple[pd.DataFrame, list[str]]:
+    """Classes of new items, read and prepared as those of the run were.
+
+    Parameters
+    ----------
+    run : Path
+    file : Path
+        Features, texts or a folder of images, whatever the run was made with.
+    ids : Path, optional
+        For an array of features, the ids of its rows.
+    item_column, text_column : str, optional
+    progress : bool
+
+    Returns
+    -------
+    DataFrame, one row per item
+        `task`, `label`, `probability`, and for every class its probability, "P(class)".
+    list of str
+        What was understood.
+    """
+    folder = RunFolder(run)
+    preparation = folder.preparation()
+    items = _read(preparation, file, ids, item_column, text_column, progress)
+    model = folder.model()
+    proba = model.predict_proba(preparation.transform(items, file.name))
+    table = pd.DataFrame(
+        {
+            "task": items.ids,
+            "label": model.classes_[proba.argmax(axis=1)],
+            "probability": proba.max(axis=1),
+            **{f"P({name})": proba[:, column] for column, name in enumerate(model.classes_)},
+        }
+    )
+    return table, items.notes
+
+
+def _read(
+    preparation: ItemPreparation,
+    file: Path,
+    ids: Path | None,
+    item_column: str | None,
+    text_column: str | None,
+    progress: bool,
+) -> Instances:
+    if preparation.kind == "images":
+        return read_images(file, (), progress)
+    item_column = item_column or preparation.id_column
+    if preparation.kind == "text":
+        return read_texts(file, text_column, item_column)
+    # what was a feature in spite of its name is one here too
+    table = preparation.table
+    include = [column for column in (*table.numeric, *table.levels) if called_like_a_label(column)]
+    return read_features(file, ids, item_column, include)

@@ -1,0 +1,81 @@
+"""How the items of a run become features; kept with the run, so that new items go the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from annotmix.encoders import encoder_from_dict, make_encoder
+from annotmix.estimators.preparation import Preparation, fit_preparation
+from annotmix.reading import Instances
+
+#: Encoders that need no download at run time.
+ENCODERS = {"text": "text:minilm", "images": "image:efficientnet-lite0"}
+
+
+@dataclass(frozen=True, eq=False)
+class ItemPreparation:
+    """How items become features.
+
+    Parameters
+    ----------
+    kind : {"features", "text", "images"}
+    id_column : str or None
+        The column that held the ids of the items.
+    encoder : dict or None
+        What turns texts or images into numbers, as `Encoder.to_dict` describes it.
+    table : Preparation
+        Imputes, standardises and one-hot-encodes the columns.
+    """
+
+    kind: str
+    id_column: str | None
+    encoder: dict[str, Any] | None
+    table: Preparation
+
+    @property
+    def encoder_name(self) -> str | None:
+        """As --encoder takes it."""
+        return None if self.encoder is None else f"{self.encoder['kind']}:{self.encoder['params']['model']}"
+
+    def transform(self, items: Instances, name: str) -> NDArray[np.float32]:
+        """Features of new items, shape (n, D); `name` is that of their file, for messages."""
+        X = items.X if self.encoder is None else _numbered(encoder_from_dict(self.encoder).encode(items.X))
+        return self.table.transform(X, name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        about = {"kind": self.kind, "id_column": self.id_column, "encoder": self.encoder}
+        return {"instances": about, "preparation": self.table.to_dict()}
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> ItemPreparation:
+        """The inverse of `to_dict`."""
+        return cls(**saved["instances"], table=Preparation.from_dict(saved["preparation"]))
+
+
+def fit_item_preparation(
+    items: Instances, encoder: str | None, progress: bool
+) -> tuple[ItemPreparation, NDArray[np.float32], list[str]]:
+    """How to prepare items, their features, shape (N, D), and what was done to columns of features."""
+    if items.kind == "features":
+        if encoder is not None:
+            raise ValueError("--encoder is for --text and --images; features are taken as they are.")
+        table, notes = fit_preparation(items.X)
+        return ItemPreparation(items.kind, items.id_column, None, table), table.transform(items.X), notes
+    made = make_encoder(encoder or ENCODERS[items.kind], progress=progress)
+    if made.kind != {"text": "text", "images": "image"}[items.kind]:
+        raise ValueError(f"--encoder {encoder} does not take {items.kind}.")
+    encoded = _numbered(made.encode(items.X))
+    table, _ = fit_preparation(encoded)
+    return ItemPreparation(items.kind, items.id_column, made.to_dict(), table), table.transform(encoded), []
+
+
+def _numbered(features: NDArray[Any]) -> pd.DataFrame:
+    """An encoder's features as a table whose columns are numbered."""
+    return pd.DataFrame(features, columns=[str(n) for n in range(features.shape[1])])

@@ -1,0 +1,123 @@
+"""The columns of a run's tables: their names, what they mean, and how the report shows them.
+
+The CSV files, the saved findings and the report all follow these lists. A new column is computed in
+`result_tables.py` (or `evaluate.py`) and declared here; nothing else has to know of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pandas as pd
+
+#: How the report shows a cell. "interval" is a share with its bounds, "rated" a text with a share, both from
+#: the columns `beside`; "matrix" is a picture of a confusion matrix and has no column in the table.
+Kind = Literal[
+    "item", "annotator", "class", "text", "count", "number", "share", "interval", "rated", "matrix"
+]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Parameters
+    ----------
+    name : str
+        In the DataFrame and in the CSV file.
+    kind : Kind
+    meaning : str
+        What it says; the report shows it with the heading.
+    title : str
+        Heading in the report; without one the column is in the files alone.
+    beside : tuple of str
+        Columns that the report shows in the same cell.
+    """
+
+    name: str
+    kind: Kind
+    meaning: str
+    title: str = ""
+    beside: tuple[str, ...] = ()
+
+
+TABLES = {
+    "items": (
+        Column("task", "item", "the item", "Item"),
+        Column("label", "class", "most probable class, by classifier and labels together", "Label found"),
+        Column("probability", "share", "chance that the label found is right", "Sure"),
+        Column("classifier", "class", "most probable class by the classifier, which sees the item alone"),
+        Column("votes", "text", "how often each class was given, most votes first", "Votes"),
+        Column("majority", "class", "class with the most votes, the first of several"),
+        Column("differs", "text", "whether the label found is not among the classes with the most votes"),
+        Column("n_labels", "count", "number of labels"),
+        Column("agreement", "share", "share of the item's labels that are the label found"),
+        Column(
+            "disagreement",
+            "number",
+            "entropy of the votes in bits: 0 where all agree, 1 where two classes have equal votes",
+            "Disagreement in bits",
+        ),
+    ),
+    "annotators": (
+        Column("worker", "annotator", "the annotator", "Annotator"),
+        Column("n_labels", "count", "number of labels", "Labels"),
+        Column(
+            "accuracy",
+            "interval",
+            "estimated chance that a label is right, with a 95 % interval",
+            "Accuracy",
+            ("low", "high"),
+        ),
+        Column("low", "share", "lower bound of the interval"),
+        Column("high", "share", "upper bound of the interval"),
+        Column(
+            "real_accuracy",
+            "share",
+            "share of right labels among the items with a known true label",
+            "Real accuracy",
+        ),
+        Column("n_checked", "number", "number, or weight, of the labels of items with a known true label"),
+        Column("agreement", "share", "mean share of the others' labels that are the same", "Agreement"),
+        Column(
+            "confusion",
+            "rated",
+            "the wrong label given most often, as true class → label, and how often",
+            "Most frequent confusion",
+            ("confusion_rate",),
+        ),
+        Column("confusion_rate", "share", "share of that true class that gets that label"),
+        Column("matrix", "matrix", "what is taken for what: one row per true class", "Confusions"),
+    ),
+    "labels": (
+        Column("task", "item", "the item", "Item"),
+        Column("worker", "annotator", "who gave the label", "Given by"),
+        Column("label", "class", "the label given", "Label"),
+        Column("weight", "number", "how much the label counts", "Weight"),
+        Column("consensus", "class", "label found for the item", "Probably"),
+        Column("probability", "share", "chance that the label is right", "Chance it is right"),
+    ),
+    "suggestions": (
+        Column("task", "item", "the item", "Item"),
+        Column("worker", "annotator", "who should be asked", "Ask"),
+        Column("gain", "number", "expected gain in bits, 1 being a yes or no settled", "Gain in bits"),
+        Column("performance", "share", "chance that this annotator is right", "Chance of a right answer"),
+        Column("cost", "number", "cost of the label", "Cost"),
+    ),
+}
+
+
+def make_table(name: str, values: dict[str, Any] | pd.DataFrame) -> pd.DataFrame:
+    """A table with its columns in the order declared; an undeclared column is an error.
+
+    Tables of items and annotators are indexed by their first column.
+    """
+    table = pd.DataFrame(values)
+    declared = [column.name for column in TABLES[name]]
+    if unknown := set(table.columns) - set(declared):
+        raise KeyError(
+            f"columns of {name} that annotmix.runs.result_columns does not declare: {sorted(unknown)}"
+        )
+    table = table[[column for column in declared if column in table]]
+    return table.set_index(declared[0]) if name in ("items", "annotators") else table

@@ -1,0 +1,81 @@
+"""Which items to have labelled next, and by whom, by the model of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from annotmix._common.words import some
+from annotmix.estimators.beliefs import Beliefs, beliefs
+from annotmix.estimators.suggestion import suggest_from
+from annotmix.labels.annotations import Annotations
+from annotmix.reading import read_availability
+from annotmix.runs.folder import RunFolder
+
+
+def suggest(
+    run: Path,
+    budget: float,
+    *,
+    available: Path | None = None,
+    annotators: list[str] | None = None,
+    per_item: int = 1,
+    per_annotator: int | None = None,
+) -> tuple[pd.DataFrame, list[str]]:
+    """Pairs (item, annotator) from whose labels most is expected, as `annotmix.suggest` has them.
+
+    Parameters
+    ----------
+    run : Path
+    budget : float
+        Labels; money where `available` has costs.
+    available : Path, optional
+        Table of those who can be asked: worker and, where wanted, cost and load. Those that the run does not
+        know are newcomers.
+    annotators : list of str, optional
+        Those who can be asked, without a table.
+    per_item, per_annotator : int, optional
+        Limits; a load in the table goes before.
+
+    Returns
+    -------
+    DataFrame
+    list of str
+        What was understood, and what was spent.
+    """
+    if available is not None and annotators is not None:
+        raise ValueError("Name those who can be asked one by one or in a table, not both.")
+    believed = run_beliefs(run)
+    limits: dict[str, Any] = {"annotators": annotators, "per_item": per_item, "per_annotator": per_annotator}
+    notes: list[str] = []
+    if available is not None:
+        people = read_availability(available)
+        known = set(believed.annotations.annotators)
+        new = [name for name in people.names if name not in known]
+        load = (
+            people.load if per_annotator is None else dict.fromkeys(people.names, per_annotator) | people.load
+        )
+        limits |= {"per_annotator": load, "cost": people.cost, "newcomers": new}
+        limits["annotators"] = [name for name in people.names if name in known]
+        notes += people.notes
+        if new:
+            notes.append(f"{len(new)} of {len(people.names)} annotators are new to the run: {some(new)}.")
+    table = suggest_from(believed, budget, **limits)
+    if "cost" in table:
+        notes.append(f"{len(table)} labels for {table['cost'].sum():g} of {budget:g}.")
+    elif len(table) < int(budget):
+        notes.append(f"Only {len(table)} pairs of item and annotator are left within the limits.")
+    return table, notes
+
+
+def run_beliefs(run: Path) -> Beliefs:
+    """What the model of a run believes about its items, after their labels."""
+    folder = RunFolder(run)
+    findings = folder.findings()
+    items = list(findings.items.index)
+    annotations = Annotations.from_long(
+        findings.labels, items=items, annotators=findings.annotators.index, classes=findings.classes
+    )
+    return beliefs(folder.model(), folder.features(), annotations, items)
