@@ -68,7 +68,7 @@ def test_items_against_slow_counting(finished):
         own = labels[labels["task"] == task]
         votes = own["label"].value_counts()
         assert row["n_labels"] == len(own)
-        assert sorted(row["votes"].split(", ")) == sorted(f"{k} {v}" for k, v in votes.items()) or not len(
+        assert sorted(row["votes"].split(", ")) == sorted(f"{k} ({v})" for k, v in votes.items()) or not len(
             own
         )
         if len(own):
@@ -118,7 +118,7 @@ def test_a_run_with_weights(problem, tmp_path):
         votes = own.groupby("label")["weight"].sum()
         assert row["n_labels"] == own["worker"].nunique()
         if len(own):
-            assert sorted(row["votes"].split(", ")) == sorted(f"{k} {v:g}" for k, v in votes.items())
+            assert sorted(row["votes"].split(", ")) == sorted(f"{k} ({v:g})" for k, v in votes.items())
             assert row["agreement"] == pytest.approx(votes.get(row["label"], 0) / votes.sum())
     for worker, row in found.annotators.iterrows():
         own = labels[labels["worker"] == worker]

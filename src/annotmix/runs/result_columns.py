@@ -48,7 +48,9 @@ TABLES = {
         Column("label", "class", "most probable class, by classifier and labels together", "Label found"),
         Column("probability", "share", "chance that the label found is right", "Sure"),
         Column("classifier", "class", "most probable class by the classifier, which sees the item alone"),
-        Column("votes", "text", "how often each class was given, most votes first", "Votes"),
+        Column(
+            "votes", "text", "how often each class was given, most votes first: cat (3), dog (1)", "Votes"
+        ),
         Column("majority", "class", "class with the most votes, the first of several"),
         Column("differs", "text", "whether the label found is not among the classes with the most votes"),
         Column("n_labels", "count", "number of labels"),

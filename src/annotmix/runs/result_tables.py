@@ -68,7 +68,7 @@ class _Votes:
     def texts(self) -> list[str]:
         parts: list[list[str]] = [[] for _ in range(self.n_items)]
         for item, label, count in zip(self.item.tolist(), self.label, self.count, strict=True):
-            parts[item].append(f"{self.classes[label]} {count:g}")
+            parts[item].append(f"{self.classes[label]} ({count:g})")
         return [", ".join(part) for part in parts]
 
     @property

@@ -111,6 +111,10 @@ def checked(findings: Findings) -> Content:
             for words, form in [SCORES.get(name, (shorten(name), ".3g"))]
         ]
         parts.append(table("Scores on items with known labels", ["Score", "Value"], rows))
+        parts.append(
+            "The run has learnt from labels of these items; the classifier alone can be less often right about "
+            "new ones."
+        )
         parts += _accuracy(findings)
     bins = findings.calibration
     if bins is not None and bins["count"].sum():

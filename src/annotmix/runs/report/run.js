@@ -142,8 +142,8 @@
     number: (v) => figures(v, (value) => (value === null ? "–" : value.toFixed(2))),
     share: (v) => ({ ...figures(v, percent), fact: true }),
     interval: (v, low, high) => {
-      const text = (row) => make("div", { class: "figures" }, percent(v[row]), " ", quiet(between(low[row], high[row])));
-      const cell = (row) => make("div", { class: "accuracy" }, text(row), drawInterval(v[row], low[row], high[row]));
+      const text = (row) => make("span", {}, percent(v[row]), " ", quiet(between(low[row], high[row])));
+      const cell = (row) => make("div", { class: "accuracy" }, make("div", { class: "figures" }, text(row)), drawInterval(v[row], low[row], high[row]));
       return { ...figures(v, percent), cell, drawn: true, fact: text };
     },
     rated: (v, rate) =>
