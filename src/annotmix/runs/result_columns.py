@@ -49,7 +49,7 @@ TABLES = {
         Column("probability", "share", "chance that the label found is right", "Sure"),
         Column("classifier", "class", "most probable class by the classifier, which sees the item alone"),
         Column(
-            "votes", "text", "how often each class was given, most votes first: cat (3), dog (1)", "Votes"
+            "votes", "text", "how often each class was given, most first: cat (3), dog (1)", "Votes"
         ),
         Column("majority", "class", "class with the most votes, the first of several"),
         Column("differs", "text", "whether the label found is not among the classes with the most votes"),

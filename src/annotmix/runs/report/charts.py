@@ -112,8 +112,8 @@ def checked(findings: Findings) -> Content:
         ]
         parts.append(table("Scores on items with known labels", ["Score", "Value"], rows))
         parts.append(
-            "The run has learnt from labels of these items; the classifier alone can be less often right about "
-            "new ones."
+            "The run has learnt from labels of these items; about new ones the classifier alone can be less "
+            "often right."
         )
         parts += _accuracy(findings)
     bins = findings.calibration
