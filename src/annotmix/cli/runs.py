@@ -55,7 +55,7 @@ def evaluate(
         from annotmix.runs.evaluate import evaluate as evaluate_run
         from annotmix.runs.summary import score_lines
 
-        findings = evaluate_run(run, truth, Columns(task=task, label=label))
+        findings = evaluate_run(run, truth, Columns(item=task, label=label))
         for line in score_lines(findings):
             output.say(line)
         output.document({"run": str(run), "scores": findings.scores})

@@ -14,14 +14,14 @@ from annotmix.labels.names import locate
 from annotmix.reading import (
     Columns,
     Instances,
-    Labelled,
+    LabelData,
     read_features,
     read_images,
     read_labels,
     read_texts,
     read_truth,
 )
-from annotmix.reading.files import Source
+from annotmix.reading.input_files import Source
 from annotmix.runs.request import Request
 
 Say = Callable[[str], None]
@@ -75,7 +75,7 @@ def read_inputs(request: Request, progress: bool) -> Inputs:
     annotations, lost = match(labelled.annotations, items)
     truth, notes, sources = dict[str, str](), list[str](), list[Source]()
     if request.valid is not None:
-        truth, notes, source = read_truth(request.valid, Columns(task=request.item_column), "valid")
+        truth, notes, source = read_truth(request.valid, Columns(item=request.item_column), "valid")
         sources = [source]
     return Inputs(
         annotations,
@@ -87,7 +87,7 @@ def read_inputs(request: Request, progress: bool) -> Inputs:
     )
 
 
-def _read_items(request: Request, labelled: Labelled, progress: bool) -> Instances:
+def _read_items(request: Request, labelled: LabelData, progress: bool) -> Instances:
     options = [name for name in ("features", "text", "images") if getattr(request, name) is not None]
     if len(options) > 1:
         raise ValueError(
@@ -136,10 +136,10 @@ def match(annotations: Annotations, items: Instances) -> tuple[Annotations, list
     return kept.align(items=items.ids, annotators=active), lost
 
 
-def _understood(labelled: Labelled, a: Annotations, items: Instances, lost: list[str]) -> dict[str, Any]:
+def _understood(labelled: LabelData, a: Annotations, items: Instances, lost: list[str]) -> dict[str, Any]:
     per_item = a.labels_per_item[a.labels_per_item > 0]
     return {
-        "format": labelled.form,
+        "format": labelled.format,
         "labels": len(a),
         "items": len(per_item),
         "annotators": a.n_annotators,
