@@ -119,11 +119,11 @@ def three_each(model: Any, pool: Pool, Z: np.ndarray, n: int, rng: np.random.Gen
 
 
 def suggested(model: Any, pool: Pool, Z: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-    return annotmix.suggest(model, pool.X, Z, n)[["task", "worker"]].to_numpy()
+    return annotmix.suggest(model, pool.X, Z, n)[["item", "annotator"]].to_numpy()
 
 
 def without_credit(model: Any, pool: Pool, Z: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-    return annotmix.suggest(model, pool.X, Z, n, credit=0)[["task", "worker"]].to_numpy()
+    return annotmix.suggest(model, pool.X, Z, n, credit=0)[["item", "annotator"]].to_numpy()
 
 
 Strategy = Callable[[Any, Pool, np.ndarray, int, np.random.Generator], np.ndarray]

@@ -31,17 +31,17 @@ def write(folder: Path, n_labels: int, n_annotators: int) -> None:
     X = rng.normal(scale=0.7, size=(N_CLASSES, N_FEATURES))[y] + rng.normal(size=(n_items, N_FEATURES))
     chance = rng.uniform(0.3, 0.95, size=n_annotators)
     item = np.repeat(np.arange(n_items), PER_ITEM)
-    worker = (rng.integers(n_annotators, size=n_items)[:, None] + np.arange(PER_ITEM)) % n_annotators
-    worker = worker.reshape(-1)
-    right = rng.random(len(item)) < chance[worker]
+    annotator = (rng.integers(n_annotators, size=n_items)[:, None] + np.arange(PER_ITEM)) % n_annotators
+    annotator = annotator.reshape(-1)
+    right = rng.random(len(item)) < chance[annotator]
     label = np.where(right, y[item], rng.integers(N_CLASSES, size=len(item)))
     names = np.array([f"class-{n}" for n in range(N_CLASSES)])
-    table = {"task": item, "worker": [f"worker-{m}" for m in worker], "label": names[label]}
+    table = {"item": item, "annotator": [f"annotator-{m}" for m in annotator], "label": names[label]}
     pd.DataFrame(table).to_csv(folder / "labels.csv", index=False)
     features = pd.DataFrame(X, columns=[f"x{n}" for n in range(N_FEATURES)])
-    features.insert(0, "task", np.arange(n_items))
+    features.insert(0, "item", np.arange(n_items))
     features.to_csv(folder / "features.csv", index=False, float_format="%.4f")
-    pd.DataFrame({"task": np.arange(n_items), "truth": names[y]}).to_csv(folder / "truth.csv", index=False)
+    pd.DataFrame({"item": np.arange(n_items), "truth": names[y]}).to_csv(folder / "truth.csv", index=False)
 
 
 def megabytes(path: Path) -> float:

@@ -19,21 +19,21 @@ CLASSES = np.array(["iris", "lily", "rose"])
 
 
 def make_data(folder: Path) -> None:
-    """`labels.csv` (task, worker, label), `items.csv` (features) and `truth.csv`, for judging the result."""
+    """`labels.csv` (item, annotator, label), `items.csv` (features) and `truth.csv`, to judge the result."""
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=400)
     size = rng.normal(loc=y[:, None] * [1.0, -0.8], scale=0.9, size=(400, 2))
-    items = pd.DataFrame({"task": np.arange(400), "petal": size[:, 0], "sepal": size[:, 1]})
+    items = pd.DataFrame({"item": np.arange(400), "petal": size[:, 0], "sepal": size[:, 1]})
     items["colour"] = np.where(rng.random(400) < 0.5, "white", np.array(["blue", "yellow", "red"])[y])
     items.loc[rng.random(400) < 0.05, "sepal"] = np.nan
     rows = [
-        (task, worker, CLASSES[y[task]] if rng.random() < skill else rng.choice(CLASSES))
-        for worker, skill in SKILL.items()
-        for task in np.flatnonzero(rng.random(400) < 0.5)
+        (item, annotator, CLASSES[y[item]] if rng.random() < skill else rng.choice(CLASSES))
+        for annotator, skill in SKILL.items()
+        for item in np.flatnonzero(rng.random(400) < 0.5)
     ]
-    pd.DataFrame(rows, columns=["task", "worker", "label"]).to_csv(folder / "labels.csv", index=False)
+    pd.DataFrame(rows, columns=["item", "annotator", "label"]).to_csv(folder / "labels.csv", index=False)
     items.to_csv(folder / "items.csv", index=False)
-    pd.DataFrame({"task": np.arange(400), "truth": CLASSES[y]}).to_csv(folder / "truth.csv", index=False)
+    pd.DataFrame({"item": np.arange(400), "truth": CLASSES[y]}).to_csv(folder / "truth.csv", index=False)
 
 
 def annotmix(*arguments: object) -> None:
@@ -52,7 +52,7 @@ def main(folder: Path) -> None:
     annotmix("evaluate", run, "--truth", folder / "truth.csv")
     annotmix("suggest", run, "--budget", 10, "--out", folder / "ask.csv")
     annotmix("predict", run, folder / "items.csv", "--out", folder / "predictions.csv")
-    print(pd.read_csv(run / "annotators.csv")[["worker", "n_labels", "accuracy", "low", "high"]].round(2))
+    print(pd.read_csv(run / "annotators.csv")[["annotator", "n_labels", "accuracy", "low", "high"]].round(2))
 
 
 if __name__ == "__main__":

@@ -24,9 +24,9 @@ SKILL = {"ada@example.com": 0.95, "bo@example.com": 0.8, "cem@example.com": 0.5}
 
 
 def make_export(path: Path) -> dict[str, str]:
-    """Write an export as Label Studio does; the true label of every task."""
+    """Write an export as Label Studio does; the true label of every item."""
     rng = np.random.default_rng(0)
-    tasks, truth = [], {}
+    items, truth = [], {}
     for number, (start, end) in enumerate((s, e) for s in (*GOOD, *BAD) for e in ENDINGS):
         right = "positive" if start in GOOD else "negative"
         wrong = "negative" if start in GOOD else "positive"
@@ -40,8 +40,8 @@ def make_export(path: Path) -> dict[str, str]:
             }
             for email, said in given.items()
         ]
-        tasks.append({"id": number, "data": {"text": start + end}, "annotations": annotations})
-    path.write_text(json.dumps(tasks), encoding="utf-8")
+        items.append({"id": number, "data": {"text": start + end}, "annotations": annotations})
+    path.write_text(json.dumps(items), encoding="utf-8")
     return truth
 
 
@@ -52,8 +52,8 @@ def main(folder: Path) -> float:
     labelled = read_labels([folder / "export.json"])
     print(labelled.annotations, *labelled.notes, sep="\n")
 
-    tasks = list(labelled.texts)
-    texts = [labelled.texts[task] for task in tasks]
+    items = list(labelled.texts)
+    texts = [labelled.texts[item] for item in items]
     clf = annotmix.AnnotMixClassifier(
         encoder="text:minilm",
         hidden=(64,),
@@ -63,13 +63,13 @@ def main(folder: Path) -> float:
         random_state=0,
         progress=False,
     )
-    clf.fit(texts, labelled.annotations, tasks=tasks)
+    clf.fit(texts, labelled.annotations, items=items)
 
-    consensus = clf.consensus(texts, labelled.annotations, tasks=tasks)
-    right = float(np.mean([truth[task] == label for task, label in consensus["label"].items()]))
+    consensus = clf.consensus(texts, labelled.annotations, items=items)
+    right = float(np.mean([truth[item] == label for item, label in consensus["label"].items()]))
     print(f"Right labels: {right:.0%}")
-    print(clf.label_quality(texts, labelled.annotations, tasks=tasks).nsmallest(3, "probability"))
-    print(annotmix.suggest(clf, texts, labelled.annotations, budget=3, tasks=tasks))
+    print(clf.label_quality(texts, labelled.annotations, items=items).nsmallest(3, "probability"))
+    print(annotmix.suggest(clf, texts, labelled.annotations, budget=3, items=items))
     print(clf.predict(["what a lovely evening", "a waste of time"]))
     return right
 

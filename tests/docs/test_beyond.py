@@ -29,7 +29,7 @@ def run(tmp_path, monkeypatch):
 def test_soft_labels(run):
     names = run("soft-labels.md")
     assert names["accuracy"] > 0.8
-    assert names["labels"].to_long().columns.tolist() == ["task", "worker", "label", "weight"]
+    assert names["labels"].to_long().columns.tolist() == ["item", "annotator", "label", "weight"]
 
 
 def test_choosing(run):

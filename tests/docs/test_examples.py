@@ -32,7 +32,7 @@ def test_tabular(tmp_path):
 
     example.main.__globals__["annotmix"] = annotmix
     example.main(tmp_path)
-    annotators = pd.read_csv(tmp_path / "run" / "annotators.csv", index_col="worker")
+    annotators = pd.read_csv(tmp_path / "run" / "annotators.csv", index_col="annotator")
     assert annotators["accuracy"].idxmax() in ("ada", "bo")
     assert annotators["accuracy"].idxmin() == "fay"
     assert "On 400 items with a true label" in said[1]

@@ -108,8 +108,8 @@ def test_asking_next_runs(capsys):
         exec(compile(code, "asking.md", "exec"), names)
     ask, pairs = names["ask"], names["pairs"]
     assert 38 < ask["cost"].sum() <= 40
-    assert 0 < (ask["worker"] == "expert").sum() <= 10
-    assert 0 < (ask["worker"] == "new one").sum() < 20
+    assert 0 < (ask["annotator"] == "expert").sum() <= 10
+    assert 0 < (ask["annotator"] == "new one").sum() < 20
     assert pairs.shape == (8, 2)
 
 

@@ -54,7 +54,7 @@ def test_the_index_of_a_series_names_the_rows(bert, crowd):
     texts, Z, _ = crowd
     series = pd.Series(texts, index=[f"q{n}" for n in range(N)])
     long = annotmix.Annotations.from_matrix(Z).to_long()
-    long["task"] = [f"q{n}" for n in long["task"]]
+    long["item"] = [f"q{n}" for n in long["item"]]
     clf = classifier(TextEncoder(bert)).fit(series, long.sample(frac=1, random_state=0))
     expected = classifier(TextEncoder(bert)).fit(texts, Z)
     np.testing.assert_array_equal(clf.predict_proba(texts), expected.predict_proba(texts))

@@ -129,7 +129,7 @@ def test_all_forms_of_labels_give_the_same_model(noisy):
     annotations = Annotations.from_matrix(Z)
     names = [f"item {n}" for n in range(len(X))]
     long = annotations.to_long()
-    long["task"] = [names[n] for n in long["task"]]
+    long["item"] = [names[n] for n in long["item"]]
     frame = pd.DataFrame(X, index=names)
     reference = classifier().fit(X, Z).predict_proba(X)
     shuffled = long.sample(frac=1, random_state=0)
@@ -137,7 +137,7 @@ def test_all_forms_of_labels_give_the_same_model(noisy):
         classifier().fit(X, floats),
         classifier().fit(X, annotations),
         classifier().fit(frame, shuffled),
-        classifier().fit(X, shuffled, tasks=names),
+        classifier().fit(X, shuffled, items=names),
         classifier().fit(frame, pd.DataFrame(Z, index=names).sample(frac=1, random_state=0)),
         classifier(missing_label="?").fit(X, np.where(Z < 0, "?", Z.astype(str)).astype(object)),
     ):
@@ -154,7 +154,7 @@ def test_names_come_back(noisy):
     assert set(clf.predict(X)) <= set(kinds)
     assert clf.score(X, kinds[y]) > 0.85
     quality = clf.label_quality(X, words)
-    assert set(quality["worker"]) == set(words.columns)
+    assert set(quality["annotator"]) == set(words.columns)
     assert set(quality["label"]) <= set(kinds)
     np.testing.assert_array_equal(
         clf.predict_annotator_perf(X, annotators=["w3", "w0"]), clf.predict_annotator_perf(X)[:, [3, 0]]
@@ -202,8 +202,8 @@ def test_bad_input_gets_a_clear_error(noisy):
         "classes that are not known: 2. Known classes are 0, 1": lambda: classifier(classes=[0, 1]).fit(X, Z),
         "no labels": lambda: classifier(classes=[0, 1]).fit(X, np.full_like(Z, -1)),
         "one class": lambda: classifier().fit(X, one),
-        "tasks must name": lambda: classifier().fit(X, Annotations.from_matrix(Z).to_long(), tasks=[1, 2]),
-        "DataFrame indexed by task": lambda: classifier().fit(X, Annotations.from_matrix(Z).to_long()),
+        "items must name": lambda: classifier().fit(X, Annotations.from_matrix(Z).to_long(), items=[1, 2]),
+        "DataFrame indexed by item": lambda: classifier().fit(X, Annotations.from_matrix(Z).to_long()),
     }.items():
         with pytest.raises(ValueError, match=error):
             call()
@@ -290,7 +290,7 @@ def test_consensus_and_label_quality_against_a_loop(fitted, noisy):
         np.testing.assert_equal(consensus["agreement"].iloc[n], agreement)
         for m, k in given:
             found = quality.iloc[row]
-            assert (found["task"], found["worker"], found["label"]) == (n, m, k)
+            assert (found["item"], found["annotator"], found["label"]) == (n, m, k)
             np.testing.assert_allclose(found["probability"], q[k], atol=1e-5)
             row += 1
     assert row == len(quality)
@@ -303,7 +303,7 @@ def test_consensus_is_better_than_the_vote_and_quality_finds_wrong_labels(crowd)
         clf = classifier(max_epochs=20, random_state=seed).fit(X, Z)
         right.append(np.mean(clf.consensus(X, Z)["label"].to_numpy() == y))
         quality = clf.label_quality(X, Z)
-        correct = quality["label"].to_numpy() == y[quality["task"]]
+        correct = quality["label"].to_numpy() == y[quality["item"]]
         gap.append(quality["probability"][correct].mean() - quality["probability"][~correct].mean())
     vote = annotmix.majority_vote(Annotations.from_matrix(Z), random_state=0)
     assert np.mean(right) > np.mean(vote.to_numpy() == y[vote.index]) + 0.04

@@ -32,8 +32,8 @@ def test_gain_is_mutual_information(model, noisy):
     believed = beliefs(model, noisy.X, noisy.Z)
     table = annotmix.suggest(model, noisy.X, noisy.Z, 10)
     for row in table.itertuples():
-        ((_, confusion),) = believed.confusion_on(np.array([row.task]), np.array([row.worker]))
-        q, pi = believed.q[row.task], (confusion[0] + believed.confusion[row.worker]) / 2
+        ((_, confusion),) = believed.confusion_on(np.array([row.item]), np.array([row.annotator]))
+        q, pi = believed.q[row.item], (confusion[0] + believed.confusion[row.annotator]) / 2
         joint = q[:, None] * pi
         expected = entropy(q) + entropy(joint.sum(axis=0)) - entropy(joint.ravel())
         assert row.gain == pytest.approx(expected, abs=1e-6)  # confusion is float32
@@ -43,25 +43,25 @@ def test_gain_is_mutual_information(model, noisy):
 def test_limits_hold_and_known_pairs_are_left_out(model, noisy):
     table = annotmix.suggest(model, noisy.X, noisy.Z, 100)
     assert len(table) == 100
-    assert table["task"].is_unique
-    assert table["worker"].value_counts().max() <= 40  # twice an equal share among five
-    assert all(noisy.Z[row.task, row.worker] == -1 for row in table.itertuples())
+    assert table["item"].is_unique
+    assert table["annotator"].value_counts().max() <= 40  # twice an equal share among five
+    assert all(noisy.Z[row.item, row.annotator] == -1 for row in table.itertuples())
     several = annotmix.suggest(model, noisy.X, noisy.Z, 30, per_item=2, per_annotator=8)
-    assert several["task"].value_counts().max() <= 2
-    assert several["worker"].value_counts().max() <= 8
-    assert not several.duplicated(["task", "worker"]).any()
+    assert several["item"].value_counts().max() <= 2
+    assert several["annotator"].value_counts().max() <= 8
+    assert not several.duplicated(["item", "annotator"]).any()
 
 
 def test_good_annotators_are_asked_first(model, noisy):
     first = annotmix.suggest(model, noisy.X, noisy.Z, 40, per_annotator=40)
-    assert first["worker"].isin([0, 1]).mean() > 0.7  # right in 95 % and 80 %
+    assert first["annotator"].isin([0, 1]).mean() > 0.7  # right in 95 % and 80 %
 
 
 def test_no_more_than_there_is(model, noisy):
     Z = np.where(noisy.Z < 0, 0, noisy.Z)
     Z[:3, 2] = -1
     found = annotmix.suggest(model, noisy.X, Z, 10)
-    assert len(found) == 0 or set(found["worker"]) == {2}
+    assert len(found) == 0 or set(found["annotator"]) == {2}
     assert len(found) <= 3
 
 
@@ -93,21 +93,21 @@ def test_gain_per_cost_decides_and_the_budget_is_money(model, noisy):
     many = {"per_annotator": 1000, "credit": 0}
     plain = annotmix.suggest(model, noisy.X, noisy.Z, 20, **many)
     assert "cost" not in plain
-    assert (plain["worker"] == 0).mean() > 0.5
+    assert (plain["annotator"] == 0).mean() > 0.5
     dear = annotmix.suggest(model, noisy.X, noisy.Z, 20, cost=cost, **many)
-    assert (dear["worker"] == 0).mean() < 0.2  # somewhat better than annotator 1, but not three times
+    assert (dear["annotator"] == 0).mean() < 0.2  # somewhat better than annotator 1, but not three times
     assert 19 < dear["cost"].sum() <= 20
-    assert dear["cost"].tolist() == [cost[m] for m in dear["worker"]]
+    assert dear["cost"].tolist() == [cost[m] for m in dear["annotator"]]
     assert (dear["gain"] / dear["cost"]).is_monotonic_decreasing
     cents = annotmix.suggest(
         model, noisy.X, noisy.Z, 2000, cost={m: 100 * c for m, c in cost.items()}, **many
     )
-    assert cents[["task", "worker"]].equals(dear[["task", "worker"]])
+    assert cents[["item", "annotator"]].equals(dear[["item", "annotator"]])
 
 
 def test_loads_of_single_annotators(model, noisy):
     asked = annotmix.suggest(model, noisy.X, noisy.Z, 50, per_annotator={0: 3, 1: 0})
-    load = asked["worker"].value_counts()
+    load = asked["annotator"].value_counts()
     assert load[0] == 3
     assert 1 not in load
     assert load.max() <= 20  # the others: twice an equal share
@@ -116,15 +116,15 @@ def test_loads_of_single_annotators(model, noisy):
 def test_the_little_known_are_tried(model, noisy):
     newcomers = {"newcomers": ["ann", "bob"], "per_annotator": 1000}
     asked = annotmix.suggest(model, noisy.X, noisy.Z, 60, **newcomers)
-    tried = asked["worker"].isin(["ann", "bob"])
+    tried = asked["annotator"].isin(["ann", "bob"])
     assert 1 < tried.sum() < 30  # a little
     assert asked.loc[tried, "performance"].between(0.2, 0.9).all()
     bold = annotmix.suggest(model, noisy.X, noisy.Z, 60, credit=50, **newcomers)
-    assert bold["worker"].isin(["ann", "bob"]).sum() > tried.sum()
+    assert bold["annotator"].isin(["ann", "bob"]).sum() > tried.sum()
     shy = annotmix.suggest(model, noisy.X, noisy.Z, 60, credit=0, **newcomers)
-    assert not shy["worker"].isin(["ann", "bob"]).any()
+    assert not shy["annotator"].isin(["ann", "bob"]).any()
     only = annotmix.suggest(model, noisy.X, noisy.Z, 4, annotators=[], newcomers=["ann"])
-    assert only["worker"].tolist() == ["ann"] * 4
+    assert only["annotator"].tolist() == ["ann"] * 4
 
 
 def test_annotators_without_labels_are_like_newcomers(noisy):
@@ -133,9 +133,9 @@ def test_annotators_without_labels_are_like_newcomers(noisy):
     believed = beliefs(clf, noisy.X, Z)
     asked = suggest_from(believed, 5, annotators=[5])
     new = suggest_from(believed, 5, annotators=[], newcomers=["ann"])
-    assert asked["task"].tolist() == new["task"].tolist()
+    assert asked["item"].tolist() == new["item"].tolist()
     assert asked["gain"].tolist() == new["gain"].tolist()
-    q, pi = believed.q[asked["task"]], believed.average
+    q, pi = believed.q[asked["item"]], believed.average
     np.testing.assert_allclose(asked["performance"], q @ np.diag(pi))
 
 
@@ -143,7 +143,7 @@ def test_a_label_matrix_gives_pairs_of_indices(noisy):
     """What scikit-activeml's multi-annotator query strategies return."""
     y = np.where(noisy.Z < 0, np.nan, noisy.Z)
     clf = annotmix.AnnotMixClassifier(max_epochs=2, random_state=0, progress=False).fit(noisy.X, y)
-    pairs = annotmix.suggest(clf, noisy.X, y, 7)[["task", "worker"]].to_numpy()
+    pairs = annotmix.suggest(clf, noisy.X, y, 7)[["item", "annotator"]].to_numpy()
     assert pairs.shape == (7, 2)
     assert pairs.dtype.kind == "i"
     assert np.isnan(y[tuple(pairs.T)]).all()

@@ -38,9 +38,9 @@ def labelme(data: Path, folder: Path, n: int = 40) -> Path:
     (folder / "photos").mkdir()
     for name in names:
         shutil.copy(_file(data, f"labelme/train/{name.partition('_')[0]}/{name}"), folder / "photos")
-    item, worker = np.nonzero(codes >= 0)
-    label = np.array(LABELME)[codes[item, worker]]
-    table = pd.DataFrame({"task": np.array(names)[item], "worker": worker, "label": label})
+    item, annotator = np.nonzero(codes >= 0)
+    label = np.array(LABELME)[codes[item, annotator]]
+    table = pd.DataFrame({"item": np.array(names)[item], "annotator": annotator, "label": label})
     table.to_csv(folder / "labels.csv", index=False)
     _fit(Request((folder / "labels.csv",), folder / "run", images=folder / "photos", epochs=EPOCHS))
     return folder / "run"
@@ -55,7 +55,7 @@ def trec6(data: Path, folder: Path, n: int = 150) -> Path:
     crowd["knows people"] = specialist(len(classes), [int(np.flatnonzero(classes == "HUM")[0])])
     labels = simulate(y, crowd, classes=classes, random_state=0).to_long()
     labels.to_csv(folder / "labels.csv", index=False)
-    pd.DataFrame({"task": range(n), "question": texts}).to_csv(folder / "questions.csv", index=False)
+    pd.DataFrame({"item": range(n), "question": texts}).to_csv(folder / "questions.csv", index=False)
     _fit(
         Request(
             (folder / "labels.csv",),

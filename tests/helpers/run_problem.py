@@ -26,5 +26,5 @@ def write_problem(folder, n=150, seed=0):
             label = names[y[i]] if rng.random() < accuracy else names[rng.integers(3)]
             rows.append((f"{i:03d}", f"w{m}", "c" if m == 3 else label))
     rows += [("nowhere", "w0", "a"), ("005", "=2+3", "b"), ("006", "=2+3", "a")]
-    pd.DataFrame(rows, columns=["task", "worker", "label"]).to_csv(folder / "labels.csv", index=False)
+    pd.DataFrame(rows, columns=["item", "annotator", "label"]).to_csv(folder / "labels.csv", index=False)
     pd.DataFrame({"id": table["id"], "truth": names[y]}).to_csv(folder / "truth.csv", index=False)

@@ -39,7 +39,7 @@ def invented(
     right = rng.random(len(pairs)) < skill[pairs[:, 1]]
     given = np.where(right, code[pairs[:, 0]], rng.integers(n_classes, size=len(pairs)))
     lists = []
-    for kind, n in (("item", n_items), ("worker", n_annotators), ("class", n_classes)):
+    for kind, n in (("item", n_items), ("annotator", n_annotators), ("class", n_classes)):
         own = [f"{kind} {i}" for i in range(n)]
         own[: len(names or [])] = (names or [])[:n]
         lists.append(np.array(own, dtype=object))
@@ -68,7 +68,7 @@ def invented(
         history=pd.DataFrame({"loss": [2.0, 1.0, 0.8]}, index=pd.Index([1, 2, 3], name="epoch")),
         suggestions=make_table(
             "suggestions",
-            {"task": lists[0][asked], "worker": lists[1][rng.integers(n_annotators, size=200)],
+            {"item": lists[0][asked], "annotator": lists[1][rng.integers(n_annotators, size=200)],
              "gain": np.sort(rng.random(200))[::-1], "performance": rng.random(200)}
         ),
         previews={name: Preview(f"{name} " * 20) for name in lists[0]},
@@ -81,7 +81,7 @@ def invented(
 def small() -> Findings:
     """30 annotators, four classes, 200 items; of three annotators the agreement is not known."""
     found = invented(200, 30, 4, 500)
-    found.annotators.loc[["worker 3", "worker 8", "worker 21"], "agreement"] = float("nan")
+    found.annotators.loc[["annotator 3", "annotator 8", "annotator 21"], "agreement"] = float("nan")
     return found
 
 
@@ -114,7 +114,7 @@ def _annotators(named: Annotations, skill: Any, confusion: Any) -> pd.DataFrame:
     return make_table(
         "annotators",
         {
-            "worker": named.annotators,
+            "annotator": named.annotators,
             "n_labels": counts,
             "accuracy": skill,
             "low": np.clip(skill - half, 0, 1),

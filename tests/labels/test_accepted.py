@@ -15,7 +15,7 @@ from annotmix.labels.annotations import Annotations
 
 Z = np.array([[0, 1], [-1, 2], [1, 1]])
 LABELS = {(0, 0): 0, (0, 1): 1, (1, 1): 2, (2, 0): 1, (2, 1): 1}
-LONG = pd.DataFrame({"task": ["x", "y", "x"], "worker": ["u", "v", "v"], "label": [0, 1, 2]})
+LONG = pd.DataFrame({"item": ["x", "y", "x"], "annotator": ["u", "v", "v"], "label": [0, 1, 2]})
 
 
 def placed(a: Annotations) -> dict[tuple[int, Any], Any]:
@@ -56,7 +56,7 @@ def test_long_table_by_name():
     a = as_annotations(LONG, 3, ["z", "y", "x"])
     assert placed(a) == {(2, "u"): 0, (1, "v"): 1, (2, "v"): 2}
     assert a.items.tolist() == ["z", "y", "x"]
-    aliased = LONG.rename(columns={"task": "item", "worker": "annotator"})
+    aliased = LONG.rename(columns={"item": "item", "annotator": "annotator"})
     assert placed(as_annotations(aliased, 3, ["z", "y", "x"])) == placed(a)
     assert placed(as_annotations(Annotations.from_long(LONG), 3, ["z", "y", "x"])) == placed(a)
 
@@ -197,14 +197,14 @@ def test_items_without_a_row(y):
 
 
 def test_tasks_of_a_long_table_are_names_even_where_they_are_numbers():
-    y = LONG.assign(task=[0, 1, 0])
+    y = LONG.assign(item=[0, 1, 0])
     assert placed(as_annotations(y, 2, [1, 0])) == {(1, "u"): 0, (0, "v"): 1, (1, "v"): 2}
     with pytest.raises(ValueError, match="2 of 2 labelled items have no row in X: 0, 1"):
         as_annotations(y, 2, ["1", "0"])
 
 
 def test_a_long_table_needs_names_of_rows():
-    with pytest.raises(ValueError, match=r"matched to the rows of X by name: .* tasks="):
+    with pytest.raises(ValueError, match=r"matched to the rows of X by name: .* items="):
         as_annotations(LONG, 2)
 
 
@@ -257,9 +257,9 @@ def test_a_vector_is_of_the_only_annotator_or_of_none():
 @pytest.mark.parametrize(
     ("columns", "expected"),
     [
-        (["task", "worker", "label"], True),
+        (["item", "annotator", "label"], True),
         (["label", "annotator", "item", "more"], True),
-        (["task", "worker"], False),
+        (["item", "annotator"], False),
         (["item", "label", "w1"], False),
         ([0, 1, 2], False),
     ],
@@ -301,7 +301,7 @@ def test_items_without_labels_are_counted():
 def test_all_forms_of_the_same_labels_agree(noisy):
     X, Z, _ = noisy
     matrix = as_annotations(Z, len(X))
-    table = pd.DataFrame(Z).stack().rename_axis(["task", "worker"]).rename("label").reset_index()
+    table = pd.DataFrame(Z).stack().rename_axis(["item", "annotator"]).rename("label").reset_index()
     shuffled = table[table["label"] >= 0].sample(frac=1, random_state=0)
     for y in (shuffled, Annotations.from_long(shuffled), pd.DataFrame(Z)):
         assert placed(as_annotations(y, len(X), range(len(X)))) == placed(matrix)
@@ -309,8 +309,8 @@ def test_all_forms_of_the_same_labels_agree(noisy):
 
 def test_real_labels_of_rows_in_another_order(data_file):
     table = pd.read_csv(data_file("mgc/music_genre_mturk.csv"))[["id", "annotator", "class"]]
-    table.columns = ["task", "worker", "label"]
-    rows = table["task"].drop_duplicates().sample(frac=1, random_state=0).tolist()
+    table.columns = ["item", "annotator", "label"]
+    rows = table["item"].drop_duplicates().sample(frac=1, random_state=0).tolist()
     a = as_annotations(table, len(rows), rows)
     expected = {(rows.index(n), m): k for n, m, k in table.itertuples(index=False)}
     assert placed(a) == expected

@@ -23,6 +23,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:crowdkit")
 seeded = settings(deadline=None, derandomize=True)
 
 
+def as_crowd_kit(a):
+    return a.to_long().rename(columns={"item": "task", "annotator": "worker"})
+
+
 @pytest.fixture
 def data_dir() -> Path:
     folder = Path(os.environ.get("ANNOTMIX_DATA") or Path(__file__).parents[3] / "shared" / "data")
@@ -152,7 +156,7 @@ def test_majority_vote_equals_counting(a: Annotations, seed: int) -> None:
     winners = {n: {k for k in c if c[k] == max(c.values())} for n, c in votes.items()}
     voted = majority_vote(a, random_state=seed)
     assert voted.index.tolist() == [a.items[n] for n in sorted(votes)]
-    assert (voted.index.name, voted.name) == ("task", "label")
+    assert (voted.index.name, voted.name) == ("item", "label")
     assert all(voted[a.items[n]] in a.classes[list(w)] for n, w in winners.items())
     every = majority_vote(a, ties="all")
     assert every.index.tolist() == voted.index.tolist()
@@ -299,7 +303,7 @@ def test_names_and_gaps() -> None:
     ).align(annotators=["w0", "w2", "w1"], classes=["maybe", "no", "yes"])
     result = dawid_skene(a)
     assert result.labels.to_dict() == {"x": "yes", "y": "no"}
-    assert (result.labels.index.name, result.labels.name) == ("task", "label")
+    assert (result.labels.index.name, result.labels.name) == ("item", "label")
     assert result.probabilities.columns.tolist() == ["maybe", "no", "yes"]
     assert result.probabilities.loc["z"].tolist() == pytest.approx(result.prior.tolist())
     assert result.prior.to_dict() == pytest.approx({"maybe": 0, "no": 0.5, "yes": 0.5})
@@ -430,11 +434,11 @@ def test_crowd_kit_called_directly_agrees(name: str, classes: list) -> None:
     a = Annotations(coded.item, coded.annotator, coded.label, items, coded.annotators, np.array(classes))
     params = {} if name == "MajorityVote" else {"n_iter": 5}
     params |= {"n_restarts": 1} if name == "MACE" else {}
-    direct = getattr(crowdkit, name)(**params).fit_predict(a.to_long())
+    direct = getattr(crowdkit, name)(**params).fit_predict(as_crowd_kit(a))
     bridged = aggregate(a, f"crowd-kit:{name}", **params)
     assert bridged.index.tolist() == items[a.labels_per_item > 0].tolist()
     assert bridged.tolist() == direct.reindex(bridged.index).tolist()
-    assert (bridged.index.name, bridged.name) == ("task", "label")
+    assert (bridged.index.name, bridged.name) == ("item", "label")
     assert bridged.dtype == majority_vote(a).dtype
 
 
@@ -452,7 +456,7 @@ def test_crowd_kit_parameters_reach_class_and_call() -> None:
     a = noisy()
     truth = majority_vote(a, random_state=0)
     bridged = aggregate(a, "crowd-kit:DawidSkene", n_iter=1, true_labels=truth[:20])
-    direct = crowdkit.DawidSkene(n_iter=1).fit_predict(a.to_long(), true_labels=truth[:20])
+    direct = crowdkit.DawidSkene(n_iter=1).fit_predict(as_crowd_kit(a), true_labels=truth[:20])
     assert bridged.tolist() == direct.reindex(bridged.index).tolist()
     assert (aggregate(a, "crowd-kit:GoldMajorityVote", true_labels=truth) == truth).mean() > 0.8
 
@@ -463,7 +467,7 @@ def test_crowd_kit_is_seeded_and_leaves_no_trace() -> None:
     state = np.random.get_state()[1].tolist()  # noqa: NPY002
     bridged = aggregate(a, "crowd-kit:KOS", random_state=5)
     assert np.random.get_state()[1].tolist() == state  # noqa: NPY002
-    direct = crowdkit.KOS(random_state=5).fit_predict(a.to_long())
+    direct = crowdkit.KOS(random_state=5).fit_predict(as_crowd_kit(a))
     assert bridged.tolist() == direct.reindex(bridged.index).tolist()
     one, same = (aggregate(a, "crowd-kit:KOS", random_state=np.random.default_rng(7)) for _ in range(2))
     pd.testing.assert_series_equal(one, same)
@@ -484,8 +488,8 @@ def test_aggregated_is_one_annotator() -> None:
     a = Annotations.from_matrix([["x", "x"], ["y", "x"], [None, None]], items=["p", "q", "r"])
     one = aggregated(a, pd.Series({"q": "y", "p": "x"}))
     assert one.to_long().to_dict("list") == {
-        "task": ["p", "q"],
-        "worker": ["aggregated", "aggregated"],
+        "item": ["p", "q"],
+        "annotator": ["aggregated", "aggregated"],
         "label": ["x", "y"],
     }
     assert one.items.tolist() == ["p", "q", "r"]

@@ -29,6 +29,10 @@ def as_dict(a: Annotations) -> dict[tuple[Any, Any], Any]:
     return {(a.items[n], a.annotators[m]): a.classes[k] for n, m, k in entries}
 
 
+#: What the columns of `long`, which are accepted, are called everywhere else.
+ROLE = {"task": "item", "worker": "annotator", "label": "label"}
+
+
 def long(*rows: tuple[Any, Any, Any]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["task", "worker", "label"])
 
@@ -343,7 +347,7 @@ def test_aliases_are_found_in_any_order(columns):
 def test_columns_can_be_named_and_default_names_come_first():
     table = pd.DataFrame({"photo": [1], "user": ["u"], "answer": ["yes"], "task": [9], "item": [8]})
     assert as_dict(Annotations.from_long(table, "photo", "user", "answer")) == {(1, "u"): "yes"}
-    assert as_dict(Annotations.from_long(table, worker="user", label="answer")) == {(9, "u"): "yes"}
+    assert as_dict(Annotations.from_long(table, annotator="user", label="answer")) == {(8, "u"): "yes"}
 
 
 @pytest.mark.parametrize(
@@ -363,9 +367,9 @@ def test_a_wrong_column_lists_what_there_is_and_guesses(columns, guess):
 def test_no_guess_where_nothing_is_near():
     with pytest.raises(
         ValueError,
-        match=r"The table has no column 'b'\. It has the columns 'task', 'zzz', 3\. Name it with worker=",
+        match=r"The table has no column 'b'\. It has the columns 'task', 'zzz', 3\. Name it with annotator=",
     ) as error:
-        find_column(["task", "zzz", 3], "worker", "b")
+        find_column(["task", "zzz", 3], "annotator", "b")
     assert "Did you mean" not in str(error.value)
 
 
@@ -377,12 +381,12 @@ def test_a_column_that_stands_twice():
 @pytest.mark.parametrize(
     ("column", "value"), [("task", None), ("task", np.nan), ("worker", None), ("worker", pd.NA)]
 )
-def test_a_missing_task_or_worker_names_the_row(column, value):
+def test_a_missing_item_or_annotator_names_the_row(column, value):
     table = long((1, "u", 0), (2, "v", 1), (3, "w", 1)).astype(object)
     table.loc[1, column] = value
     table.index = ["first", "second", "third"]
     with pytest.raises(
-        ValueError, match=rf"Column '{column}' is empty in row 1 \(index 'second'\).*needs its {column}"
+        ValueError, match=rf"Column '{column}' is empty in row 1 \(index 'second'\).*needs its {ROLE[column]}"
     ):
         Annotations.from_long(table)
 
@@ -391,8 +395,8 @@ def test_a_missing_task_or_worker_names_the_row(column, value):
     ("known", "message"),
     [
         ({"classes": ["x"]}, "label 'y' in row 1 is not among the 1 given names: 'x'"),
-        ({"items": [2]}, "task 1 in row 0 is not among the 1 given names: 2"),
-        ({"annotators": list("uvqrst")}, r"worker 'w' in row 1 .* 6 given names: .*\(6 in all\)"),
+        ({"items": [2]}, "item 1 in row 0 is not among the 1 given names: 2"),
+        ({"annotators": list("uvqrst")}, r"annotator 'w' in row 1 .* 6 given names: .*\(6 in all\)"),
         ({"classes": ["x", "y", "x"]}, "classes need .* repeated: 'x'"),
         ({"items": [1, 2, 2]}, "items need .* repeated: 2"),
     ],
@@ -412,7 +416,7 @@ def test_given_names_keep_their_order_in_a_long_table():
 def test_a_column_of_several_types_is_named(column):
     table = long((1, 1, 1), (2, 2, 2)).astype(object)
     table.loc[0, column] = "one"
-    with pytest.raises(ValueError, match=f"Every {column} must be of one type, found int, str"):
+    with pytest.raises(ValueError, match=f"Every {ROLE[column]} must be of one type, found int, str"):
         Annotations.from_long(table)
 
 
@@ -420,7 +424,7 @@ def test_a_column_of_several_types_is_named(column):
 def test_an_infinite_entry_is_refused(column):
     table = long((1, 1, 1), (2, 2, 2)).astype({column: float})
     table.loc[0, column] = -np.inf
-    with pytest.raises(ValueError, match=f"A {column} is infinite"):
+    with pytest.raises(ValueError, match=f"An infinite {ROLE[column]}"):
         Annotations.from_long(table)
 
 
@@ -839,12 +843,12 @@ def test_labelme(data_file):
 
 def test_music_genres(data_file):
     table = pd.read_csv(data_file("mgc/music_genre_mturk.csv"))
-    a = Annotations.from_long(table, task="id", label="class")
+    a = Annotations.from_long(table, item="id", label="class")
     assert (len(a), a.n_items, a.n_annotators, a.n_classes) == (2945, 700, 44, 10)
     assert len(a) / a.n_items == pytest.approx(4.2, abs=0.05)
     gold = pd.read_csv(data_file("mgc/music_genre_gold.csv")).set_index("id")["class"]
     labels = a.to_long()
-    assert np.mean(labels["label"].to_numpy() != gold[labels["task"]].to_numpy()) == pytest.approx(
+    assert np.mean(labels["label"].to_numpy() != gold[labels["item"]].to_numpy()) == pytest.approx(
         0.44, abs=5e-4
     )
 

@@ -44,7 +44,7 @@ def test_every_label_is_on_one_side(seed, share, by, soft):
     [
         ({"share": 0}, "between 0 and 1, found 0"),
         ({"share": 1.0}, "between 0 and 1, found 1.0"),
-        ({"by": "worker"}, '"item" or "label", found \'worker\''),
+        ({"by": "annotator"}, '"item" or "label", found \'annotator\''),
         ({}, "two items with labels or more, found 1"),
     ],
 )

@@ -32,7 +32,7 @@ def test_names_alone_are_enough(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("name,cost\nann,1\n", "no column for the annotator, such as 'worker'.* Call the column 'worker'"),
+        ("name,cost\nann,1\n", "no column for the annotator, such as 'annot.* Call the column 'annotator'"),
         ("worker,cost\nann,1\nann,2\n", "row 1: annotator 'ann' has two rows; keep one"),
         ("worker,cost\n,1\n", "row 0: the column 'worker' names no annotator"),
         ("worker,cost\nann,\n", "row 0: the cost of 'ann' is None, expected a positive number"),

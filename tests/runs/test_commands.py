@@ -149,7 +149,7 @@ def test_mistakes_leave_nothing_behind(problem, tmp_path):
     nameless.write_text("height,width\n1,2\n")
     other.write_text("id,x\nq1,1\nq2,2\n")
     empty.write_text("")
-    alike.write_text("task,worker,label\n000,a,yes\n001,b,yes\n")
+    alike.write_text("item,annotator,label\n000,a,yes\n001,b,yes\n")
     (tmp_path / "photos").mkdir()
     labels, items = problem / "labels.csv", problem / "items.csv"
     for arguments, expected in (
@@ -163,7 +163,7 @@ def test_mistakes_leave_nothing_behind(problem, tmp_path):
         ((labels, "--images", tmp_path / "photos"), "holds no images"),
         ((alike, "--features", items), "All labels are 'yes'; a classifier needs at least two classes"),
         ((items, "--features", items), "no column for the annotator"),
-        ((labels, "--features", nameless), "no column for the item, such as 'task'"),
+        ((labels, "--features", nameless), "no column for the item, such as 'item'"),
         ((labels, "--features", nameless), "Name the column with --item-column NAME"),
         ((labels, "--features", items, "--valid", other), "Call the column 'truth'"),
         ((labels, "--features", other), "None of the"),
@@ -191,7 +191,7 @@ def test_thousands_of_annotators_with_one_label(tmp_path):
     pd.DataFrame({"id": range(n), "x": y + rng.normal(size=n), "z": rng.normal(size=n)}).to_csv(
         tmp_path / "items.csv", index=False
     )
-    pd.DataFrame({"task": range(n), "worker": [f"w{i}" for i in range(n)], "label": y}).to_csv(
+    pd.DataFrame({"item": range(n), "annotator": [f"w{i}" for i in range(n)], "label": y}).to_csv(
         tmp_path / "labels.csv", index=False
     )
     result = fit(tmp_path, tmp_path / "run", "--json", epochs=1)
@@ -206,12 +206,12 @@ def test_thousands_of_annotators_with_one_label(tmp_path):
 
 def test_predict(problem, finished, tmp_path):
     result = run("predict", finished[0], problem / "items.csv")
-    table = pd.read_csv(pd.io.common.StringIO(result.stdout), dtype={"task": str})
-    assert table.columns.tolist() == ["task", "label", "probability", "P(a)", "P(b)", "P(c)"]
+    table = pd.read_csv(pd.io.common.StringIO(result.stdout), dtype={"item": str})
+    assert table.columns.tolist() == ["item", "label", "probability", "P(a)", "P(b)", "P(c)"]
     assert len(table) == 150
     np.testing.assert_allclose(table[["P(a)", "P(b)", "P(c)"]].sum(axis=1), 1, atol=1e-4)
     truth = pd.read_csv(problem / "truth.csv", dtype=str).set_index("id")["truth"]
-    assert (table.set_index("task")["label"] == truth).mean() > 0.9
+    assert (table.set_index("item")["label"] == truth).mean() > 0.9
     out = tmp_path / "p.csv"
     assert run("predict", finished[0], problem / "items.csv", "--out", out, "--quiet").output == ""
     assert out.read_text() == result.stdout
@@ -241,8 +241,8 @@ def test_evaluate_keeps_the_scores(problem, copied):
     assert found["inputs"][-1]["role"] == "truth"
     truth = pd.read_csv(problem / "truth.csv", dtype=str).set_index("id")["truth"]
     labels = pd.read_csv(copied / "labels.csv", dtype=str)
-    right = (labels["label"] == labels["task"].map(truth)).groupby(labels["worker"]).mean()
-    annotators = pd.read_csv(copied / "annotators.csv", index_col="worker")
+    right = (labels["label"] == labels["item"].map(truth)).groupby(labels["annotator"]).mean()
+    annotators = pd.read_csv(copied / "annotators.csv", index_col="annotator")
     np.testing.assert_allclose(annotators["real_accuracy"], right.loc[annotators.index], atol=1e-6)
     other = problem / "labels.csv"
     assert "two true labels" in error(run("evaluate", copied, "--truth", other, "--label", "label"))
@@ -250,31 +250,31 @@ def test_evaluate_keeps_the_scores(problem, copied):
 
 def test_suggest(finished, tmp_path):
     table = json.loads(run("suggest", finished[0], "--budget", "30", "--json").stdout)["rows"]
-    assert len({(row["task"], row["worker"]) for row in table}) == 30
-    only = run("suggest", finished[0], "--budget", "3", "--worker", "w1", "--out", tmp_path / "ask.csv")
+    assert len({(row["item"], row["annotator"]) for row in table}) == 30
+    only = run("suggest", finished[0], "--budget", "3", "--annotator", "w1", "--out", tmp_path / "ask.csv")
     assert only.exit_code == 0
-    assert set(pd.read_csv(tmp_path / "ask.csv")["worker"]) == {"w1"}
-    assert "Unknown annotators 'w9'" in error(run("suggest", finished[0], "--worker", "w9"))
+    assert set(pd.read_csv(tmp_path / "ask.csv")["annotator"]) == {"w1"}
+    assert "Unknown annotators 'w9'" in error(run("suggest", finished[0], "--annotator", "w9"))
 
 
 def test_suggest_within_costs_and_loads(finished, tmp_path):
     people = tmp_path / "people.csv"
-    people.write_text("worker,cost,load\nw0,0.5,3\nw1,0.75,\nnew one,1,2\n")
+    people.write_text("annotator,cost,load\nw0,0.5,3\nw1,0.75,\nnew one,1,2\n")
     out = tmp_path / "ask.csv"
     result = run("suggest", finished[0], "--budget", "10", "--annotators", people, "--out", out)
     assert result.exit_code == 0, result.stderr
     table = pd.read_csv(out)
-    asked = table["worker"].value_counts()
+    asked = table["annotator"].value_counts()
     assert set(asked.index) == {"w0", "w1", "new one"}
     assert asked["w0"] <= 3
     assert asked["new one"] <= 2
-    assert (table["cost"] == table["worker"].map({"w0": 0.5, "w1": 0.75, "new one": 1})).all()
+    assert (table["cost"] == table["annotator"].map({"w0": 0.5, "w1": 0.75, "new one": 1})).all()
     assert f"{len(table)} labels for {table['cost'].sum():g} of 10." in result.stdout
     assert "1 of 3 annotators are new to the run: 'new one'." in result.stdout
-    both = run("suggest", finished[0], "--annotators", people, "--worker", "w1")
+    both = run("suggest", finished[0], "--annotators", people, "--annotator", "w1")
     assert "one by one or in a table, not both" in error(both)
     few = run(
-        "suggest", finished[0], "--budget", "10", "--worker", "w1", "--per-annotator", "4", "--out", out
+        "suggest", finished[0], "--budget", "10", "--annotator", "w1", "--per-annotator", "4", "--out", out
     )
     assert "Only 4 pairs" in few.stdout
 
@@ -319,6 +319,6 @@ def test_aggregate(problem, tmp_path, method):
     result = run("aggregate", problem / "labels.csv", "--method", method, "--out", out)
     assert result.exit_code == 0, result.stderr
     table = pd.read_csv(out, dtype=str)
-    assert table.columns.tolist() == ["task", "label", "n_labels"]
+    assert table.columns.tolist() == ["item", "label", "n_labels"]
     assert set(table["label"]) <= {"a", "b", "c"}
     assert "'nope'" in error(run("aggregate", problem / "labels.csv", "--method", "nope"))

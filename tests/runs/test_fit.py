@@ -41,9 +41,9 @@ def test_every_file_is_there(finished):
     assert names == {
         "model", "findings", "items.csv", "labels.csv", "annotators.csv", "report.html", "run.json",
     }  # fmt: skip
-    items = pd.read_csv(out / "items.csv", dtype={"task": str})
+    items = pd.read_csv(out / "items.csv", dtype={"item": str})
     assert len(items) == 150
-    assert items["task"].tolist() == found.items.index.tolist()
+    assert items["item"].tolist() == found.items.index.tolist()
     labels = pd.read_csv(out / "labels.csv")
     assert labels["probability"].is_monotonic_increasing
     assert len(labels) == len(found.labels)
@@ -64,8 +64,8 @@ def test_formulas_are_neutralised_and_numbers_are_not(finished):
 def test_items_against_slow_counting(finished):
     _, found, _ = finished
     labels = found.labels
-    for task, row in found.items.head(30).iterrows():
-        own = labels[labels["task"] == task]
+    for item, row in found.items.head(30).iterrows():
+        own = labels[labels["item"] == item]
         votes = own["label"].value_counts()
         assert row["n_labels"] == len(own)
         assert sorted(row["votes"].split(", ")) == sorted(f"{k} ({v})" for k, v in votes.items()) or not len(
@@ -83,13 +83,13 @@ def test_items_against_slow_counting(finished):
 def test_annotators_against_slow_counting(finished):
     _, found, _ = finished
     labels = found.labels
-    for worker, row in found.annotators.iterrows():
-        own = labels[labels["worker"] == worker]
+    for annotator, row in found.annotators.iterrows():
+        own = labels[labels["annotator"] == annotator]
         assert row["n_labels"] == len(own)
         assert 0 <= row["low"] <= row["accuracy"] <= row["high"] <= 1
         shares = []
         for _, label in own.iterrows():
-            others = labels[(labels["task"] == label["task"]) & (labels["worker"] != worker)]
+            others = labels[(labels["item"] == label["item"]) & (labels["annotator"] != annotator)]
             if len(others):
                 shares.append((others["label"] == label["label"]).mean())
         assert row["agreement"] == pytest.approx(np.mean(shares))
@@ -100,7 +100,7 @@ def test_annotators_against_slow_counting(finished):
 def test_a_run_with_weights(problem, tmp_path):
     """A soft label of annotator w0, and confidences: counted by weight everywhere."""
     given = pd.read_csv(problem / "labels.csv", dtype=str)
-    sure = given["worker"].eq("w0")
+    sure = given["annotator"].eq("w0")
     rest = given[sure].assign(label=given["label"].map({"a": "b", "b": "c", "c": "a"}), sure=0.25)
     table = pd.concat([given.assign(sure=np.where(sure, 0.75, 0.5)), rest])
     table.to_csv(tmp_path / "labels.csv", index=False)
@@ -113,20 +113,20 @@ def test_a_run_with_weights(problem, tmp_path):
     labels = found.labels
     expected = labels["weight"] * (1 - labels["probability"])
     assert expected.is_monotonic_decreasing
-    for task, row in found.items.head(20).iterrows():
-        own = labels[labels["task"] == task]
+    for item, row in found.items.head(20).iterrows():
+        own = labels[labels["item"] == item]
         votes = own.groupby("label")["weight"].sum()
-        assert row["n_labels"] == own["worker"].nunique()
+        assert row["n_labels"] == own["annotator"].nunique()
         if len(own):
             assert sorted(row["votes"].split(", ")) == sorted(f"{k} ({v:g})" for k, v in votes.items())
             assert row["agreement"] == pytest.approx(votes.get(row["label"], 0) / votes.sum())
-    for worker, row in found.annotators.iterrows():
-        own = labels[labels["worker"] == worker]
-        assert row["n_labels"] == own["task"].nunique()
+    for annotator, row in found.annotators.iterrows():
+        own = labels[labels["annotator"] == annotator]
+        assert row["n_labels"] == own["item"].nunique()
         assert 0 <= row["low"] <= row["accuracy"] <= row["high"] <= 1
         shares, weights = [], []
         for _, label in own.iterrows():
-            others = labels[(labels["task"] == label["task"]) & (labels["worker"] != worker)]
+            others = labels[(labels["item"] == label["item"]) & (labels["annotator"] != annotator)]
             if len(others):
                 same = others.loc[others["label"] == label["label"], "weight"]
                 shares.append(same.sum() / others["weight"].sum())
@@ -229,7 +229,7 @@ def test_texts_come_with_the_export(problem, tmp_path, monkeypatch):
     new = tmp_path / "new.csv"
     new.write_text("id,text\nx,a good film\n")
     table, _ = predict(tmp_path / "run", new, progress=False)
-    assert table["task"].tolist() == ["x"]
+    assert table["item"].tolist() == ["x"]
     loaded = annotmix.load(tmp_path / "run" / "model")
     assert loaded.n_features_in_ == 384
     assert RunFolder(tmp_path / "run").preparation().kind == "text"

@@ -14,7 +14,7 @@ from annotmix.runs.previews import LONGEST, THUMBNAIL, make_previews
 def previews(kind, contents):
     names = list(contents)
     items = pd.DataFrame({"disagreement": [0.0] * len(names)}, index=names)
-    listed = pd.DataFrame({"task": names[:1]})
+    listed = pd.DataFrame({"item": names[:1]})
     return make_previews(Instances(kind, names, list(contents.values()), [], []), items, listed, listed)
 
 

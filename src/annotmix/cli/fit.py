@@ -45,8 +45,8 @@ def fit(
     ] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="A column that is no feature.")] = None,
     form: options.Format = None,
-    task: options.Task = None,
-    worker: options.Worker = None,
+    item: options.Item = None,
+    annotator: options.Annotator = None,
     label: options.Label = None,
     weight: options.Weight = None,
     missing: options.Missing = None,
@@ -62,7 +62,7 @@ def fit(
     output = Output(quiet, as_json)
     request = Request(
         labels=tuple(labels), out=out, features=features, ids=ids, text=text, text_column=text_column,
-        images=images, format=form, task=task, worker=worker, label=label, weight=weight,
+        images=images, format=form, item=item, annotator=annotator, label=label, weight=weight,
         item_column=item_column, missing=tuple(missing or ()), include=tuple(include or ()),
         exclude=tuple(exclude or ()), encoder=encoder, approach=approach, epochs=epochs, valid=valid,
         seed=seed, devices=devices, resume=resume, overwrite=overwrite,
@@ -86,8 +86,8 @@ def aggregate(
     out: Annotated[Path | None, typer.Option(help="CSV file; without it, stdout.")] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Breaks ties of mv.")] = 0,
     form: options.Format = None,
-    task: options.Task = None,
-    worker: options.Worker = None,
+    item: options.Item = None,
+    annotator: options.Annotator = None,
     label: options.Label = None,
     weight: options.Weight = None,
     missing: options.Missing = None,
@@ -103,7 +103,7 @@ def aggregate(
         from annotmix.reading import Columns
         from annotmix.runs.aggregate import aggregate_file
 
-        columns = Columns(task, worker, label, tuple(missing or ()), weight)
+        columns = Columns(item, annotator, label, tuple(missing or ()), weight)
         table = aggregate_file(labels, method, seed, form, columns, output.say)
         output.table(table, out, as_json)
 

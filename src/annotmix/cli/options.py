@@ -21,10 +21,10 @@ Format = Annotated[
     str | None,
     typer.Option("--format", help=f"{', '.join(FORMATS)}; by default the content decides."),
 ]
-Task = Annotated[
-    str | None, typer.Option("--task", help="Column (or field) of the labels that names the item.")
+Item = Annotated[
+    str | None, typer.Option("--item", help="Column (or field) of the labels that names the item.")
 ]
-Worker = Annotated[str | None, typer.Option("--worker", help="Column that names the annotator.")]
+Annotator = Annotated[str | None, typer.Option("--annotator", help="Column that names the annotator.")]
 Label = Annotated[
     str | None, typer.Option("--label", help="Column of the label; in Label Studio, the question.")
 ]

@@ -40,7 +40,7 @@ def predict(
 def evaluate(
     run: options.Run,
     truth: Annotated[Path, typer.Option(help="Table with the true labels of some or all items.")],
-    task: Annotated[str | None, typer.Option(help="Its column that names the item.")] = None,
+    item: Annotated[str | None, typer.Option(help="Its column that names the item.")] = None,
     label: Annotated[str | None, typer.Option(help="Its column with the true label.")] = None,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
@@ -55,7 +55,7 @@ def evaluate(
         from annotmix.runs.evaluate import evaluate as evaluate_run
         from annotmix.runs.summary import score_lines
 
-        findings = evaluate_run(run, truth, Columns(item=task, label=label))
+        findings = evaluate_run(run, truth, Columns(item=item, label=label))
         for line in score_lines(findings):
             output.say(line)
         output.document({"run": str(run), "scores": findings.scores})
@@ -67,14 +67,14 @@ def suggest(
         float, typer.Option(min=1, help="How many labels can be asked for; with costs, what they may cost.")
     ] = 200,
     out: Annotated[Path | None, typer.Option(help="CSV file; without it, stdout.")] = None,
-    worker: Annotated[
+    annotator: Annotated[
         list[str] | None,
-        typer.Option("--worker", help="Somebody who can be asked; can be given again; by default everybody."),
+        typer.Option("--annotator", help="Who can be asked; can be given again; by default everybody."),
     ] = None,
     annotators: Annotated[
         Path | None,
         typer.Option(
-            help="Table of those who can be asked, new ones too: worker and, where wanted, cost (of a "
+            help="Table of those who can be asked, new ones too: annotator and, where wanted, cost (of a "
             "label) and load (most labels)."
         ),
     ] = None,
@@ -100,7 +100,7 @@ def suggest(
             run,
             budget,
             available=annotators,
-            annotators=worker or None,
+            annotators=annotator or None,
             per_item=per_item,
             per_annotator=per_annotator,
         )

@@ -103,11 +103,11 @@ class AnnotatorAnswers:
 
     # ---------------------------------------------------------------- labels
 
-    def consensus(self, X: Any, y: Any, *, tasks: Iterable[Any] | None = None) -> pd.DataFrame:
+    def consensus(self, X: Any, y: Any, *, items: Iterable[Any] | None = None) -> pd.DataFrame:
         """The most probable true class of every item, given the classifier and the labels it received.
 
         Labels count as `Approach.label_weight` says: in full for most approaches, less for annot-mix-plus.
-        `labels.csv` of `annotmix fit` counts them by a tenth (`annotmix.estimators.beliefs`): it is less
+        `items.csv` of `annotmix fit` counts them by a tenth (`annotmix.estimators.beliefs`): it is less
         sure, and its label can be another.
 
         Returns
@@ -116,7 +116,7 @@ class AnnotatorAnswers:
             `label`, its `probability`, `n_labels`, and `agreement`: the share of the item's labels that
             are this label (`nan` without labels).
         """
-        annotations, log_q = self._posterior(X, y, tasks)
+        annotations, log_q = self._posterior(X, y, items)
         best = log_q.argmax(dim=-1).cpu().numpy()
         return pd.DataFrame(
             {
@@ -125,30 +125,30 @@ class AnnotatorAnswers:
                 "n_labels": annotations.labels_per_item,
                 "agreement": annotations.agreement_with(best),
             },
-            index=pd.Index(annotations.items, name="task"),
+            index=pd.Index(annotations.items, name="item"),
         )
 
-    def label_quality(self, X: Any, y: Any, *, tasks: Iterable[Any] | None = None) -> pd.DataFrame:
+    def label_quality(self, X: Any, y: Any, *, items: Iterable[Any] | None = None) -> pd.DataFrame:
         """The probability that a label is right, given the classifier and all labels of its item.
 
-        Labels count as in `consensus`; `suspicious_labels.csv` of `annotmix fit` counts them by a tenth.
+        Labels count as in `consensus`; `labels.csv` of `annotmix fit` counts them by a tenth.
 
         Returns
         -------
         DataFrame, a row a label
-            `task`, `worker`, `label`, `weight` where labels have one, `probability`.
+            `item`, `annotator`, `label`, `weight` where labels have one, `probability`.
         """
-        annotations, log_q = self._posterior(X, y, tasks)
+        annotations, log_q = self._posterior(X, y, items)
         table = annotations.to_long()
         table["probability"] = probabilities(log_q)[annotations.item, annotations.label]
         return table
 
     # ---------------------------------------------------------------- inside
 
-    def _posterior(self, X: Any, y: Any, tasks: Iterable[Any] | None) -> tuple[Annotations, torch.Tensor]:
+    def _posterior(self, X: Any, y: Any, items: Iterable[Any] | None) -> tuple[Annotations, torch.Tensor]:
         check_is_fitted(self)
         self._require_annotator_model()
-        rows, names = self._check_X(X, tasks)
+        rows, names = self._check_X(X, items)
         annotations = self._annotations(y, len(rows), names)
         h, log_p = encode(self.module_, Features(rows, self._device))
         return annotations, log_posterior(self.module_, h, log_p, annotations)

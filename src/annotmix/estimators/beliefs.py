@@ -126,7 +126,7 @@ class Beliefs:
             yield chunk, self.confusion[annotator[chunk]]
 
 
-def beliefs(model: MultiAnnotatorClassifier, X: Any, y: Any, tasks: Any = None) -> Beliefs:
+def beliefs(model: MultiAnnotatorClassifier, X: Any, y: Any, items: Any = None) -> Beliefs:
     """What a fitted model believes about X and the labels y, which `fit` would also take.
 
     Parameters
@@ -134,10 +134,10 @@ def beliefs(model: MultiAnnotatorClassifier, X: Any, y: Any, tasks: Any = None) 
     model : MultiAnnotatorClassifier
     X : array-like, shape (n, ...)
     y : label matrix, long table or Annotations
-    tasks : iterable, optional
+    items : iterable, optional
         Names of the rows of X.
     """
-    rows, names = model._check_X(X, tasks)
+    rows, names = model._check_X(X, items)
     annotations = model._annotations(y, len(rows), names)
     h, log_p = encode(model.module_, Features(rows, model._device))
     joint = log_p.double().cpu().numpy()

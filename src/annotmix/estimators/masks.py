@@ -89,9 +89,9 @@ def read_masks(
         if len(item) and (item.dtype.kind not in "iu" or item.min() < 0 or item.max() >= n):
             raise ValueError(f"images must be positions in X, 0 to {n - 1}, found {some(np.unique(item))}.")
         marked = (values != -1).any(axis=(1, 2))
-        everyone = encode(who, None, "worker")[1] if known is None else known
+        everyone = encode(who, None, "annotator")[1] if known is None else known
         item, who, values = item[marked].astype(np.int64), who[marked], values[marked]
-    annotator, everyone = encode(who, everyone, "worker")
+    annotator, everyone = encode(who, everyone, "annotator")
     if (annotator < 0).any():
         raise ValueError(f"Unknown annotators {some(who[annotator < 0])}; known are {some(everyone)}.")
     _, first = np.unique(item * max(1, len(everyone)) + annotator, return_index=True)

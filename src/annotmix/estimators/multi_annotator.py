@@ -145,7 +145,7 @@ class MultiAnnotatorClassifier(AnnotatorAnswers, ClassifierMixin, BaseEstimator)
         X: Any,
         y: Any,
         *,
-        tasks: Iterable[Any] | None = None,
+        items: Iterable[Any] | None = None,
         annotator_features: pd.DataFrame | None = None,
         validation: tuple[Any, ...] | Literal["labels"] | None = None,
         monitor: Mapping[str, tuple[Any, ...]] | None = None,
@@ -158,10 +158,10 @@ class MultiAnnotatorClassifier(AnnotatorAnswers, ClassifierMixin, BaseEstimator)
             Instances. A memory-mapped array is read batch by batch. Images of dtype uint8 stay bytes in
             memory and reach the backbone divided by 255. With `encoder`: texts or images.
         y : label matrix, long table, Annotations or vector
-            A matrix has a row an item and a column an annotator. A long table (columns `task`, `worker`,
-            `label`, and `weight` if labels have one) is matched to X by its index or by `tasks`. A vector is
+            A matrix has a row an item and a column an annotator. A long table (columns `item`, `annotator`,
+            `label`, and `weight` if labels have one) is matched to X by its index or by `items`. A vector is
             the labels of one annotator, an array of shape (n, n_annotators, n_classes) soft labels.
-        tasks : iterable, optional
+        items : iterable, optional
             Names of the rows of X.
         annotator_features : DataFrame, optional
             What is known about annotators, indexed by their names: numbers and categories, some of which may
@@ -174,7 +174,7 @@ class MultiAnnotatorClassifier(AnnotatorAnswers, ClassifierMixin, BaseEstimator)
             Further sets to score after every epoch; `y_true` may be None. The scores are in `history_`.
         """
         check_parameters(self, validation is not None)
-        rows, names = self._check_X(X, tasks, reset=True)
+        rows, names = self._check_X(X, items, reset=True)
         annotations = as_annotations(
             y, len(rows), names, missing_label=self.missing_label, classes=self.classes
         )
@@ -335,18 +335,18 @@ class MultiAnnotatorClassifier(AnnotatorAnswers, ClassifierMixin, BaseEstimator)
         return module
 
     def _check_X(
-        self, X: Any, tasks: Iterable[Any] | None = None, *, reset: bool = False
+        self, X: Any, items: Iterable[Any] | None = None, *, reset: bool = False
     ) -> tuple[NDArray[Any], list[Any] | None]:
         """X as an array and the names of its rows."""
         named = isinstance(X, pd.DataFrame) or (self.encoder is not None and isinstance(X, pd.Series))
-        names = list(tasks) if tasks is not None else list(X.index) if named else None
+        names = list(items) if items is not None else list(X.index) if named else None
         rows = self._rows(X, reset)
         if rows.ndim < 2:
             raise ValueError(
                 f"X must have a row an instance and at least two dimensions, found {rows.shape}."
             )
         if names is not None and len(names) != len(rows):
-            raise ValueError(f"tasks must name the {len(rows)} rows of X, found {len(names)} names.")
+            raise ValueError(f"items must name the {len(rows)} rows of X, found {len(names)} names.")
         if reset:
             self._shape = tuple(rows.shape[1:] if self.encoder is None else rows.shape[-1:])
         elif tuple(rows.shape[1:]) != self._shape:

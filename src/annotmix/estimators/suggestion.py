@@ -45,7 +45,7 @@ def suggest(
     annotations: Any,
     budget: float,
     *,
-    tasks: Iterable[Any] | None = None,
+    items: Iterable[Any] | None = None,
     annotators: Iterable[Any] | None = None,
     newcomers: Iterable[Any] = (),
     per_item: int = 1,
@@ -65,7 +65,7 @@ def suggest(
         The labels there are; no pair is suggested that has one.
     budget : float
         What can be spent: a number of labels, or, with `cost`, money.
-    tasks : iterable, optional
+    items : iterable, optional
         Names of the rows of X.
     annotators : iterable, optional
         Who can be asked; by default all that the model knows.
@@ -84,12 +84,12 @@ def suggest(
     Returns
     -------
     DataFrame, best first
-        `task`, `worker`, `gain` (in bits) and `performance` (the chance that this annotator is right on this
-        item), both without credit, and `cost` where it is given. Those without any label have the mean of
-        the others. The limits can leave a part of the budget.
+        `item`, `annotator`, `gain` (in bits) and `performance` (the chance that this annotator is right on
+        this item), both without credit, and `cost` where it is given. Those without any label have the mean
+        of the others. The limits can leave a part of the budget.
     """
     return suggest_from(
-        beliefs(model, X, annotations, tasks),
+        beliefs(model, X, annotations, items),
         budget,
         annotators=annotators,
         newcomers=newcomers,
@@ -126,8 +126,8 @@ def suggest_from(
     item, column = (np.array([pair[axis] for pair in chosen], dtype=np.int64) for axis in (0, 1))
     table = pd.DataFrame(
         {
-            "task": believed.annotations.items[rows[item]],
-            "worker": names[column],
+            "item": believed.annotations.items[rows[item]],
+            "annotator": names[column],
             "gain": gain[item, column],
             "performance": performance[item, column],
         }

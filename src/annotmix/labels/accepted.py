@@ -36,7 +36,7 @@ def as_annotations(
     Parameters
     ----------
     y : Annotations, DataFrame or array-like
-        A long table (columns task, worker, label, and weight if labels have one), a label matrix (a row an
+        A long table (columns item, annotator, label, and weight if labels have one), a label matrix (a row an
         item, a column an annotator), soft labels of shape (n, n_annotators, n_classes), or a vector with
         one label a row. In a vector every entry is a label, as everywhere in scikit-learn.
     n_rows : int
@@ -59,7 +59,7 @@ def as_annotations(
         if names is None:
             raise ValueError(
                 "Labels in a long table are matched to the rows of X by name: pass X as a DataFrame indexed "
-                "by task, or tasks= with the name of every row."
+                "by item, or items= with the name of every row."
             )
         found, match = Annotations.from_long(y), "name"
     elif (y := y if isinstance(y, pd.DataFrame) else plain(y)).ndim == 2:
@@ -109,7 +109,7 @@ def require_labels(annotations: Annotations) -> None:
 
 def is_long(table: pd.DataFrame) -> bool:
     """Whether a DataFrame is a long table; otherwise it is a label matrix."""
-    return all(guess_column(table.columns, role) is not None for role in ("task", "worker", "label"))
+    return all(guess_column(table.columns, role) is not None for role in ("item", "annotator", "label"))
 
 
 def _columns(y: Any, annotators: Iterable[Any] | None) -> list[Any] | None:
@@ -143,7 +143,7 @@ def _place(found: Annotations, n_rows: int, names: Any, match: Match) -> Annotat
         if match == "name" or not (_unnamed(found.items) and found.n_items == n_rows):
             raise ValueError(
                 f"{len(lost)} of {len(labelled)} labelled items have no row in X: {some(lost)}. The rows of "
-                f"X are named {some(index)}. Index X by item, or pass tasks= with the name of every row."
+                f"X are named {some(index)}. Index X by item, or pass items= with the name of every row."
             )
     if found.n_items != n_rows:
         raise ValueError(

@@ -392,10 +392,10 @@ def _positions(names: Names, wanted: Any, what: str) -> Index:
 
 
 def _labels(annotations: Annotations, item: Index, label: Index) -> pd.Series:
-    index = pd.Index(annotations.items[item], name="task")
+    index = pd.Index(annotations.items[item], name="item")
     return pd.Series(annotations.classes[label], index=index, name="label")
 
 
 def _table(annotations: Annotations, values: NDArray[Any]) -> pd.DataFrame:
-    index = pd.Index(annotations.items, name="task")
+    index = pd.Index(annotations.items, name="item")
     return pd.DataFrame(values, index=index, columns=pd.Index(annotations.classes, name="label"))

@@ -53,10 +53,10 @@ class Annotations:
     >>> a
     Annotations(2 items, 2 annotators, 2 classes, 3 labels)
     >>> a.to_long()
-       task  worker label
-    0     0       0   cat
-    1     0       1   dog
-    2     1       0   dog
+       item  annotator label
+    0     0          0   cat
+    1     0          1   dog
+    2     1          0   dog
     """
 
     item: Index
@@ -161,10 +161,10 @@ class Annotations:
         Examples
         --------
         >>> Annotations.from_soft([[[0.8, 0.2], [0, 1]]], classes=["cat", "dog"]).to_long()
-           task  worker label  weight
-        0     0       0   cat     0.8
-        1     0       0   dog     0.2
-        2     0       1   dog     1.0
+           item  annotator label  weight
+        0     0          0   cat     0.8
+        1     0          0   dog     0.2
+        2     0          1   dog     1.0
         """
         return cls(*label_tables.read_soft(P, classes, items, annotators))
 
@@ -172,8 +172,8 @@ class Annotations:
     def from_long(
         cls,
         df: pd.DataFrame,
-        task: str | None = None,
-        worker: str | None = None,
+        item: str | None = None,
+        annotator: str | None = None,
         label: str | None = None,
         *,
         weight: str | None = "weight",
@@ -189,9 +189,9 @@ class Annotations:
         df : DataFrame
             One row a label. A row whose label is missing (`nan`, `None`) makes its item and its annotator
             known and gives no label.
-        task, worker, label : str, optional
-            Its columns; by default found by their names, such as `task` or `item_id`, `worker` or
-            `annotator`, `label` or `answer`.
+        item, annotator, label : str, optional
+            Its columns; by default found by their names, such as `item` or `task_id`, `annotator`
+            or `worker`, `label` or `answer`.
         weight : str or None, default="weight"
             Column of the labels' weights, if it is there: 0 or more. None leaves a column `weight` alone.
             A confidence is a weight, once its column is named: a label with confidence 0.7 counts 0.7 times.
@@ -202,9 +202,8 @@ class Annotations:
         classes, items, annotators : iterable, optional
             All names in their order; by default the sorted ones that occur.
         """
-        return cls(
-            *label_tables.read_long(df, task, worker, label, weight, duplicates, classes, items, annotators)
-        )
+        columns = (item, annotator, label, weight)
+        return cls(*label_tables.read_long(df, *columns, duplicates, classes, items, annotators))
 
     # ---------------------------------------------------------------- writers
 
@@ -228,10 +227,10 @@ class Annotations:
         return pd.DataFrame(Z, index=self.items, columns=self.annotators, dtype=Z.dtype)
 
     def to_long(self) -> pd.DataFrame:
-        """The labels as a table with columns `task`, `worker`, `label`, and `weight` if there are weights."""
+        """The labels as a table: `item`, `annotator`, `label`, and `weight` where they have one."""
         columns = {
-            "task": self.items[self.item],
-            "worker": self.annotators[self.annotator],
+            "item": self.items[self.item],
+            "annotator": self.annotators[self.annotator],
             "label": self.classes[self.label],
         }
         return pd.DataFrame(columns if self.weight is None else columns | {"weight": self.weight})

@@ -11,13 +11,13 @@ from annotmix._common.words import some
 
 #: Names that a column of each role may have, best first; compared without case and punctuation.
 ALIASES = {
-    "task": (
-        "task", "item", "taskid", "itemid", "hitid", "instance", "instanceid", "example", "exampleid",
+    "item": (
+        "item", "task", "taskid", "itemid", "hitid", "instance", "instanceid", "example", "exampleid",
         "sample", "sampleid", "document", "documentid", "docid", "textid", "imageid", "image", "filename",
         "file", "question", "questionid", "key", "index", "id",
     ),
-    "worker": (
-        "worker", "annotator", "workerid", "annotatorid", "rater", "raterid", "labeler", "labeller",
+    "annotator": (
+        "annotator", "worker", "workerid", "annotatorid", "rater", "raterid", "labeler", "labeller",
         "labelerid", "coder", "user", "userid", "username", "performer", "completedby", "annotatedby",
         "sessionid", "session", "expert",
     ),
@@ -38,20 +38,20 @@ ALIASES = {
 ALIASES["truth"] += ALIASES["label"]
 #: The item in a file of features, texts or clean labels, the clean label itself, and who can be asked:
 #: columns alike, other options.
-ALIASES |= {"item": ALIASES["task"], "valid": ALIASES["truth"], "person": ALIASES["worker"]}
+ALIASES |= {"id": ALIASES["item"], "valid": ALIASES["truth"], "person": ALIASES["annotator"]}
 #: What to do where the column of a role is not found in a file.
 HINTS = {
-    "task": "Name the column with --task NAME.",
-    "worker": "Name the column with --worker NAME.",
+    "item": "Name the column with --item NAME.",
+    "annotator": "Name the column with --annotator NAME.",
     "label": "Name the column with --label NAME.",
     "weight": "Name the column with --weight NAME.",
     "truth": "Name the column with --label NAME.",
     "text": "Name the column with --text-column NAME.",
-    "item": "Name the column with --item-column NAME.",
+    "id": "Name the column with --item-column NAME.",
     "valid": "Call the column 'truth'.",
-    "person": "Call the column 'worker'.",
+    "person": "Call the column 'annotator'.",
 }
-_CALLED = {"valid": "true label", "truth": "true label", "person": "annotator"}
+_CALLED = {"id": "item", "valid": "true label", "truth": "true label", "person": "annotator"}
 
 
 def find_column(columns: Sequence[Any], role: str, given: str | None = None, file: str | None = None) -> str:
@@ -60,7 +60,7 @@ def find_column(columns: Sequence[Any], role: str, given: str | None = None, fil
     Parameters
     ----------
     columns : sequence of str
-    role : {"task", "worker", "label", "weight", "truth", "text", "item", "valid", "person"}
+    role : {"item", "annotator", "label", "weight", "truth", "text", "id", "valid", "person"}
     given : str, optional
         The name that the user gave; by default the column is found by the aliases of the role.
     file : str, optional

@@ -45,7 +45,8 @@ def fit_predict(annotations: Annotations, name: str, random_state: Any = None, *
     of_the_call = inspect.signature(aggregator.fit_predict).parameters
     call = {key: params.pop(key) for key in list(params) if key in of_the_call}
     with _global_randomness_kept():
-        return aggregator(**params).fit_predict(annotations.to_long(), **call)
+        table = annotations.to_long().rename(columns={"item": "task", "annotator": "worker"})
+        return aggregator(**params).fit_predict(table, **call)
 
 
 def classification_aggregators() -> dict[str, Any]:

@@ -84,11 +84,11 @@ def encode(values: NDArray[Any], known: Iterable[Any] | None, role: str) -> tupl
     if values.dtype == object:
         values = _compact(values.tolist())
     if values.dtype.kind == "f" and np.isinf(values).any():
-        raise ValueError(f"A {role} is infinite (inf); only nan and None stand for a missing one.")
+        raise ValueError(f"An infinite {role} (inf) was found; only nan and None stand for a missing one.")
     if values.dtype.kind == "f" and np.all((values == np.floor(values)) & (np.abs(values) < 2**63)):
         values = values.astype(np.int64)  # integers that a nan beside them had turned into floats
     if known is not None:
-        names = as_names(known, None, {"task": "items", "worker": "annotators"}.get(role, "classes"))
+        names = as_names(known, None, {"item": "items", "annotator": "annotators"}.get(role, "classes"))
         return locate(values, names), names
     codes, unique = pd.factorize(values)
     unique = list(unique.tolist())

@@ -85,9 +85,9 @@ def read_soft(
 
 def read_long(
     df: pd.DataFrame,
-    task: str | None,
-    worker: str | None,
-    label: str | None,
+    item_column: str | None,
+    annotator_column: str | None,
+    label_column: str | None,
     weight: str | None,
     duplicates: str,
     classes: Iterable[Any] | None,
@@ -99,9 +99,9 @@ def read_long(
         raise ValueError(f'duplicates must be "error", "first", "last" or "majority", found {duplicates!r}.')
     codes, names = [], []
     for role, named, known in (
-        ("task", task, items),
-        ("worker", worker, annotators),
-        ("label", label, classes),
+        ("item", item_column, items),
+        ("annotator", annotator_column, annotators),
+        ("label", label_column, classes),
     ):
         column = find_column(df.columns, role, named)
         values = plain(df[column])

@@ -103,7 +103,7 @@ def read_features(
         )
     file = InputFile(path)
     table = file.table
-    column = find_column(table.columns, "item", item, path.name)
+    column = find_column(table.columns, "id", item, path.name)
     names, changed = as_ids(table[column])
     kept, more = _kept(table, column, set(include), set(exclude), path.name)
     rows, repeats = _first_of_each(names, path.name)
@@ -118,7 +118,7 @@ def read_texts(path: Path, column: str | None = None, item: str | None = None) -
     """Texts in a column of a table, with a column of ids."""
     file = InputFile(path)
     table = file.table
-    key = find_column(table.columns, "item", item, path.name)
+    key = find_column(table.columns, "id", item, path.name)
     others = [name for name in table.columns if name != key]
     text = find_column(
         others, "text", column or guess_column(others, "text") or _longest(table[others]), path.name
@@ -228,8 +228,8 @@ def _read_ids(path: Path) -> tuple[list[str], list[str]]:
         values = lines
         if is_parquet(data) or is_json(text) or any(mark in lines[0] for mark in ",;\t"):
             table = InputFile(path).table
-            values = table[find_column(table.columns, "task", None, path.name)]
-        elif guess_column(lines[:1], "task") is not None:
+            values = table[find_column(table.columns, "item", None, path.name)]
+        elif guess_column(lines[:1], "item") is not None:
             values = lines[1:]  # a header alone in its line
     names, changed = as_ids(values)
     if any(name is None for name in names):

@@ -87,7 +87,7 @@ def read_truth(path: Path, columns: Columns, role: str = "truth") -> tuple[dict[
     `role` is "truth", or "valid" where `annotmix fit` gets them.
     """
     file = InputFile(path)
-    item = find_column(file.table.columns, "item" if role == "valid" else "task", columns.item, path.name)
+    item = find_column(file.table.columns, "id" if role == "valid" else "item", columns.item, path.name)
     label = find_column(file.table.columns, role, columns.label, path.name)
     if item == label:
         raise ValueError(f"{path.name!r}: item and true label must be two columns, found only {item!r}.")

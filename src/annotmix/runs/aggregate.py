@@ -15,7 +15,7 @@ from annotmix.runs.inputs import Say
 def aggregate_file(
     paths: Sequence[Path], method: str, seed: int, form: str | None, columns: Columns, say: Say
 ) -> pd.DataFrame:
-    """Labels of every item by `method`: `task`, `label`, `n_labels`."""
+    """Labels of every item by `method`: `item`, `label`, `n_labels`."""
     labelled = read_labels(paths, form, columns)
     a = labelled.annotations
     say(
@@ -28,7 +28,7 @@ def aggregate_file(
     counts = pd.Series(a.labels_per_item, index=pd.Index(a.items, dtype=object))
     return pd.DataFrame(
         {
-            "task": labels.index.to_numpy(),
+            "item": labels.index.to_numpy(),
             "label": labels.to_numpy(),
             "n_labels": counts.loc[labels.index].to_numpy(),
         }

@@ -101,10 +101,10 @@ def _write_files(out: Path, X: NDArray[np.int64], y: NDArray[np.int64], names: l
     rng = np.random.default_rng(seed)
     matrices, loads = {name: m for name, (m, _) in CROWD.items()}, [load for _, load in CROWD.values()]
     labels = thin(simulate(y, matrices, random_state=rng), (3, 4), loads=loads, random_state=rng).to_long()
-    labels["task"] = np.array(names)[labels["task"]]
+    labels["item"] = np.array(names)[labels["item"]]
     features = pd.DataFrame(X, columns=[f"pixel-{row}-{column}" for row in range(8) for column in range(8)])
-    features.insert(0, "task", names)
-    truth = pd.DataFrame({"task": names, "truth": y})
+    features.insert(0, "item", names)
+    truth = pd.DataFrame({"item": names, "truth": y})
     for name, table in {"labels.csv": labels, "features.csv": features, "truth.csv": truth}.items():
         _write_own(out, name, table.to_csv(index=False, lineterminator="\n"))
 

@@ -73,8 +73,8 @@ def score(findings: Findings, truth: Mapping[str, str]) -> Findings:
     true = pd.Series({item: truth[item] for item in known}, dtype=object)
     own = items.loc[known]
     right = (own["label"] == true).to_numpy()
-    labels = findings.labels[findings.labels["task"].isin(true.index)]
-    correct = labels["label"].to_numpy() == true.loc[labels["task"]].to_numpy()
+    labels = findings.labels[findings.labels["item"].isin(true.index)]
+    correct = labels["label"].to_numpy() == true.loc[labels["item"]].to_numpy()
     annotators = _real_accuracy(findings.annotators, labels, correct)
     calibration = _calibration(own["probability"].to_numpy(dtype=float), right)
     gap = (calibration["confidence"] - calibration["accuracy"]).abs()
@@ -94,10 +94,10 @@ def _majority_accuracy(labels: pd.DataFrame, true: pd.Series) -> float:
     if labels.empty:
         return float("nan")
     weighted = labels.assign(weight=label_weights(labels))
-    votes = weighted.groupby(["task", "label"], sort=False)["weight"].sum()
-    winners = votes[votes == votes.groupby(level="task").transform("max")].reset_index()
-    hit = winners["label"].to_numpy() == true.loc[winners["task"]].to_numpy()
-    return float(pd.Series(hit).groupby(winners["task"].to_numpy()).mean().mean())
+    votes = weighted.groupby(["item", "label"], sort=False)["weight"].sum()
+    winners = votes[votes == votes.groupby(level="item").transform("max")].reset_index()
+    hit = winners["label"].to_numpy() == true.loc[winners["item"]].to_numpy()
+    return float(pd.Series(hit).groupby(winners["item"].to_numpy()).mean().mean())
 
 
 def _label_auroc(labels: pd.DataFrame, correct: NDArray[np.bool_]) -> float:
@@ -111,7 +111,8 @@ def _real_accuracy(
 ) -> pd.DataFrame:
     """The table of annotators with their share of right labels; nan without a label of a known item."""
     weight = label_weights(labels)
-    sums = pd.DataFrame({"right": weight * correct, "all": weight}).groupby(labels["worker"].to_numpy()).sum()
+    sums = pd.DataFrame({"right": weight * correct, "all": weight})
+    sums = sums.groupby(labels["annotator"].to_numpy()).sum()
     sums = sums.reindex(annotators.index, fill_value=0)
     table = annotators.assign(
         real_accuracy=(sums["right"] / sums["all"]).astype(float), n_checked=sums["all"]

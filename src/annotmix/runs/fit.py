@@ -117,7 +117,7 @@ def _train(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*items have no labels.*")  # said already
         try:
-            model.fit(X, inputs.annotations, tasks=ids, validation=validation)
+            model.fit(X, inputs.annotations, items=ids, validation=validation)
         except ModelFileError as error:
             raise ValueError(
                 f"The unfinished run in {str(folder.path)!r} cannot be resumed: its files or options were "

@@ -29,15 +29,15 @@ Say = Callable[[str], None]
 #: An annotator with so many labels, all the same, is worth a note.
 MANY_ALIKE = 10
 _COLUMNS = (
-    "Name the columns that hold the same ids: --task NAME for the labels, --item-column NAME for the other "
+    "Name the columns that hold the same ids: --item NAME for the labels, --item-column NAME for the other "
     "file."
 )
 #: What to do where no ids fit.
 _HINTS = {
     "features": _COLUMNS,
     "text": _COLUMNS,
-    "images": "Name the column or field of the labels that holds the names of the files: --task NAME "
-    "(in an export of Label Studio mostly --task image).",
+    "images": "Name the column or field of the labels that holds the names of the files: --item NAME "
+    "(in an export of Label Studio mostly --item image).",
 }
 
 
@@ -69,7 +69,7 @@ class Inputs:
 
 def read_inputs(request: Request, progress: bool) -> Inputs:
     """Read the files that a request names, and keep the labels of items that have features, text or image."""
-    columns = Columns(request.task, request.worker, request.label, request.missing, request.weight)
+    columns = Columns(request.item, request.annotator, request.label, request.missing, request.weight)
     labelled = read_labels(request.labels, request.format, columns)
     items = _read_items(request, labelled, progress)
     annotations, lost = match(labelled.annotations, items)

@@ -35,7 +35,7 @@ def predict(
     Returns
     -------
     DataFrame, one row per item
-        `task`, `label`, `probability`, and for every class its probability, "P(class)".
+        `item`, `label`, `probability`, and for every class its probability, "P(class)".
     list of str
         What was understood.
     """
@@ -46,7 +46,7 @@ def predict(
     proba = model.predict_proba(preparation.transform(items, file.name))
     table = pd.DataFrame(
         {
-            "task": items.ids,
+            "item": items.ids,
             "label": model.classes_[proba.argmax(axis=1)],
             "probability": proba.max(axis=1),
             **{f"P({name})": proba[:, column] for column, name in enumerate(model.classes_)},

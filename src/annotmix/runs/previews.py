@@ -29,8 +29,8 @@ def make_previews(
         return {}
     most, contents = SHOWN[items.kind], dict(zip(items.ids, items.X, strict=True))
     disputed = table["disagreement"].sort_values(ascending=False, kind="stable").index[:most]
-    doubted = list(dict.fromkeys(labels["task"]))[:most]
-    wanted = dict.fromkeys([*doubted, *disputed, *suggestions["task"].head(most)])
+    doubted = list(dict.fromkeys(labels["item"]))[:most]
+    wanted = dict.fromkeys([*doubted, *disputed, *suggestions["item"].head(most)])
     if items.kind == "text":
         return {item: Preview(shorten(contents[item], LONGEST)) for item in wanted}
     return {item: Preview(contents[item].name, _thumbnail(contents[item])) for item in wanted}

@@ -23,8 +23,8 @@ class Request:
     text_column: str | None = None
     images: Path | None = None
     format: str | None = None
-    task: str | None = None
-    worker: str | None = None
+    item: str | None = None
+    annotator: str | None = None
     label: str | None = None
     weight: str | None = None
     item_column: str | None = None

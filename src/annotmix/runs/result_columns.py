@@ -44,13 +44,11 @@ class Column:
 
 TABLES = {
     "items": (
-        Column("task", "item", "the item", "Item"),
+        Column("item", "item", "the item", "Item"),
         Column("label", "class", "most probable class, by classifier and labels together", "Label found"),
         Column("probability", "share", "chance that the label found is right", "Sure"),
         Column("classifier", "class", "most probable class by the classifier, which sees the item alone"),
-        Column(
-            "votes", "text", "how often each class was given, most first: cat (3), dog (1)", "Votes"
-        ),
+        Column("votes", "text", "how often each class was given, most first: cat (3), dog (1)", "Votes"),
         Column("majority", "class", "class with the most votes, the first of several"),
         Column("differs", "text", "whether the label found is not among the classes with the most votes"),
         Column("n_labels", "count", "number of labels"),
@@ -63,7 +61,7 @@ TABLES = {
         ),
     ),
     "annotators": (
-        Column("worker", "annotator", "the annotator", "Annotator"),
+        Column("annotator", "annotator", "the annotator", "Annotator"),
         Column("n_labels", "count", "number of labels", "Labels"),
         Column(
             "accuracy",
@@ -93,16 +91,16 @@ TABLES = {
         Column("matrix", "matrix", "what is taken for what: one row per true class", "Confusions"),
     ),
     "labels": (
-        Column("task", "item", "the item", "Item"),
-        Column("worker", "annotator", "who gave the label", "Given by"),
+        Column("item", "item", "the item", "Item"),
+        Column("annotator", "annotator", "who gave the label", "Given by"),
         Column("label", "class", "the label given", "Label"),
         Column("weight", "number", "how much the label counts", "Weight"),
         Column("consensus", "class", "label found for the item", "Probably"),
         Column("probability", "share", "chance that the label is right", "Chance it is right"),
     ),
     "suggestions": (
-        Column("task", "item", "the item", "Item"),
-        Column("worker", "annotator", "who should be asked", "Ask"),
+        Column("item", "item", "the item", "Item"),
+        Column("annotator", "annotator", "who should be asked", "Ask"),
         Column("gain", "number", "expected gain in bits, 1 being a yes or no settled", "Gain in bits"),
         Column("performance", "share", "chance that this annotator is right", "Chance of a right answer"),
         Column("cost", "number", "cost of the label", "Cost"),

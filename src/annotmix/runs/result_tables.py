@@ -38,7 +38,7 @@ def item_table(believed: Beliefs) -> pd.DataFrame:
     return make_table(
         "items",
         {
-            "task": a.items,
+            "item": a.items,
             "label": classes[best],
             "probability": believed.q.max(axis=1),
             "classifier": classes[believed.p.argmax(axis=1)],
@@ -105,7 +105,7 @@ def annotator_table(believed: Beliefs) -> pd.DataFrame:
     return make_table(
         "annotators",
         {
-            "worker": a.annotators,
+            "annotator": a.annotators,
             "n_labels": a.labels_per_annotator,
             "accuracy": accuracy,
             "low": np.fmin(low, accuracy),

@@ -32,8 +32,8 @@ def suggest(
     budget : float
         Labels; money where `available` has costs.
     available : Path, optional
-        Table of those who can be asked: worker and, where wanted, cost and load. Those that the run does not
-        know are newcomers.
+        Table of those who can be asked: annotator and, where wanted, cost and load. Those that the run does
+        not know are newcomers.
     annotators : list of str, optional
         Those who can be asked, without a table.
     per_item, per_annotator : int, optional

@@ -59,21 +59,21 @@ def test_rows_refer_to_their_names():
     data = payload(found)
     labels = pd.DataFrame(data["tables"]["labels"]["values"])
     for column, names in (
-        ("task", "items"),
-        ("worker", "annotators"),
+        ("item", "items"),
+        ("annotator", "annotators"),
         ("label", "classes"),
         ("consensus", "classes"),
     ):
         assert [data[names][i] for i in labels[column]] == list(found.labels[column])
     np.testing.assert_allclose(labels["probability"], found.labels["probability"], atol=5e-5)
     disputed = data["tables"]["disputed"]["values"]
-    assert [data["items"][i] for i in disputed["task"]] == list(
+    assert [data["items"][i] for i in disputed["item"]] == list(
         found.items.sort_values("disagreement", ascending=False, kind="stable")
         .query("disagreement > 0")
         .index
     )
     asked = data["tables"]["suggestions"]["values"]
-    assert [data["annotators"][i] for i in asked["worker"]] == list(found.suggestions["worker"])
+    assert [data["annotators"][i] for i in asked["annotator"]] == list(found.suggestions["annotator"])
     assert data["texts"] == [shorten(found.previews[item].text, 500) for item in data["items"]]
 
 
@@ -107,7 +107,7 @@ def test_only_the_least_trusted_labels_go_in(monkeypatch):
     monkeypatch.setitem(payload_module.MOST, "labels", 50)
     found = small()
     html = run_page(found)
-    assert len(embedded(html)["tables"]["labels"]["values"]["task"]) == 50
+    assert len(embedded(html)["tables"]["labels"]["values"]["item"]) == 50
     assert f"The 50 least trusted of {len(found.labels)} are here, all in labels.csv" in words(html)
 
 
@@ -120,8 +120,8 @@ def test_annotators_that_do_not_fit_are_named_but_have_no_row(monkeypatch):
     assert set(shown) == set(
         found.annotators["n_labels"].sort_values(ascending=False, kind="stable").index[:10]
     )
-    assert [data["annotators"][i] for i in data["tables"]["labels"]["values"]["worker"]] == list(
-        found.labels["worker"]
+    assert [data["annotators"][i] for i in data["tables"]["labels"]["values"]["annotator"]] == list(
+        found.labels["annotator"]
     )
     assert decoded(data["matrices"]["full"]).shape == (10 * 4 * 4,)
     assert "20 more are in annotators.csv" in words(html)
@@ -130,7 +130,7 @@ def test_annotators_that_do_not_fit_are_named_but_have_no_row(monkeypatch):
 def test_thumbnails_stop_where_the_room_ends(monkeypatch):
     monkeypatch.setattr(payload_module, "IMAGE_BYTES", 250)
     found = small()
-    data = payload(replace(found, previews={task: Preview("", b"x" * 100) for task in found.items.index}))
+    data = payload(replace(found, previews={item: Preview("", b"x" * 100) for item in found.items.index}))
     assert [bool(image) for image in data["images"]] == [True, True] + [False] * (len(data["items"]) - 2)
 
 
@@ -148,7 +148,7 @@ def test_the_first_screen_counts_right():
     true, said = np.unravel_index(mean.argmax(), mean.shape)
     assert f"Most often class {true} is called class {said} ({mean.max():.0%})" in text
     first = found.suggestions.iloc[0]
-    assert f"First ask annotator {first['worker']} about item {first['task']}" in text
+    assert f"First ask annotator {first['annotator']} about item {first['item']}" in text
     assert "Such scores describe labels, not people." in text
     assert "Checked against known labels" not in text
 
@@ -169,7 +169,9 @@ def test_scores_and_calibration_are_shown_where_labels_are_known():
 def test_real_accuracy_of_annotators_is_shown_where_labels_are_known():
     truth = dict(zip(small().items.index, small().items["label"], strict=True))
     found = score(small(), truth)
-    right = (found.labels["label"] == found.labels["task"].map(truth)).groupby(found.labels["worker"]).mean()
+    right = (
+        (found.labels["label"] == found.labels["item"].map(truth)).groupby(found.labels["annotator"]).mean()
+    )
     np.testing.assert_allclose(found.annotators["real_accuracy"], right.reindex(found.annotators.index))
     html = run_page(found)
     heads = [column["title"] for column in embedded(html)["tables"]["annotators"]["columns"]]
@@ -237,10 +239,10 @@ def test_the_file_is_replaced_in_one_step(tmp_path, monkeypatch):
 
 def test_thumbnails_that_were_left_out_are_counted():
     found = small()
-    tasks = list(dict.fromkeys(found.labels["task"]))
+    items = list(dict.fromkeys(found.labels["item"]))
     listed = len(payload(found)["items"])
     assert "thumbnail" not in words(run_page(found))
-    some = replace(found, previews={task: Preview(task, b"jpeg") for task in tasks[:30]})
+    some = replace(found, previews={item: Preview(item, b"jpeg") for item in items[:30]})
     assert f"30 of the {listed} items that it lists have a thumbnail" in words(run_page(some))
     assert f"{listed - 30} were left out" in words(run_page(some))
 

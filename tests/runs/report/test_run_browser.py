@@ -38,12 +38,12 @@ def header(page, table, title):
 def test_reports_of_real_runs(browser, real_run):
     """Everything a person does with the page, beside the CSV files of the same run."""
     name = real_run.parent.name
-    annotators = pd.read_csv(real_run / "annotators.csv", dtype={"worker": str}).set_index("worker")
+    annotators = pd.read_csv(real_run / "annotators.csv", dtype={"annotator": str}).set_index("annotator")
     labels = pd.read_csv(real_run / "labels.csv", dtype=str)
     browser.open(real_run / "report.html")
     assert re.search(rf"of {len(labels):,} labels are probably wrong", browser.find("h1").text)
     assert "annot-mix-plus" in browser.find(".lead").text
-    assert column(browser, "labels", 2) == labels["worker"].head(ROWS).tolist()
+    assert column(browser, "labels", 2) == labels["annotator"].head(ROWS).tolist()
     pictures = "return [...document.querySelectorAll('#labels img')].filter((i) => i.naturalWidth > 0).length"
     assert browser.script(pictures) == (ROWS if name == "labelme" else 0)
     if name == "trec6":
@@ -55,7 +55,7 @@ def test_reports_of_real_runs(browser, real_run):
     who = column(browser, "annotators", 1)[-1]
     search = browser.find("#annotators-search")
     search.send_keys(who)
-    matching = sum(who in worker for worker in annotators.index)
+    matching = sum(who in annotator for annotator in annotators.index)
     assert browser.find("#annotators [role=status]").text == f"{matching} of {len(annotators)} annotators"
     assert who in column(browser, "annotators", 1)
     search.send_keys(Keys.CONTROL + "a", Keys.DELETE)
@@ -104,15 +104,15 @@ def test_what_is_not_known_is_sorted_last(page):
 
 def test_text_is_sorted_as_people_do(page):
     header(page, "annotators", "Annotator").click()
-    assert column(page, "annotators", 1)[:12] == [f"worker {i}" for i in range(12)]
+    assert column(page, "annotators", 1)[:12] == [f"annotator {i}" for i in range(12)]
     header(page, "annotators", "Annotator").click()
-    assert column(page, "annotators", 1)[0] == "worker 29"
+    assert column(page, "annotators", 1)[0] == "annotator 29"
 
 
 def test_search_filters_while_typing(page):
     search = page.find("#annotators-search")
-    search.send_keys("WORKER 2")
-    assert set(column(page, "annotators", 1)) == {"worker 2", *(f"worker {i}" for i in range(20, 30))}
+    search.send_keys("ANNOTATOR 2")
+    assert set(column(page, "annotators", 1)) == {"annotator 2", *(f"annotator {i}" for i in range(20, 30))}
     assert page.find("#annotators [role=status]").text == "11 of 30 annotators"
     search.send_keys("nobody")
     assert column(page, "annotators", 1) == []
@@ -120,10 +120,10 @@ def test_search_filters_while_typing(page):
     search.send_keys(Keys.CONTROL + "a", Keys.DELETE)
     assert page.find("#annotators [role=status]").text == "30 annotators"
     labels = page.find("#labels-search")
-    labels.send_keys("worker 3")
-    n = int((small().labels["worker"] == "worker 3").sum())
+    labels.send_keys("annotator 3")
+    n = int((small().labels["annotator"] == "annotator 3").sum())
     assert page.find("#labels [role=status]").text == f"{n} of {len(small().labels)} labels"
-    assert column(page, "labels", 2) == ["worker 3"] * min(n, ROWS)
+    assert column(page, "labels", 2) == ["annotator 3"] * min(n, ROWS)
 
 
 def test_pages_are_turned(page):
@@ -166,21 +166,21 @@ def test_everything_works_by_keyboard(page):
     page.press(*[Keys.TAB] * 1)
     for _ in range(4):
         page.press(Keys.TAB)
-    assert page.focused() == "worker 0"
+    assert page.focused() == "annotator 0"
     page.press(Keys.ENTER)
     assert page.script("return document.querySelector('dialog').open") is True
-    assert page.find("dialog h2").text == page.focused() == "worker 0"
+    assert page.find("dialog h2").text == page.focused() == "annotator 0"
     page.press(Keys.TAB)
     assert page.focused() == "Close"
     page.press(Keys.ESCAPE)
     assert page.script("return document.querySelector('dialog').open") is False
-    assert page.focused() == "worker 0"
+    assert page.focused() == "annotator 0"
 
 
 def test_items_and_annotators_lead_to_each_other(page):
-    task = page.find("#labels tbody .opens").text
+    item = page.find("#labels tbody .opens").text
     page.find("#labels tbody .opens").click()
-    assert page.find("dialog h2").text == task
+    assert page.find("dialog h2").text == item
     who = page.find("dialog .examples .opens").text
     page.find("dialog .examples .opens").click()
     assert page.find("dialog h2").text == who
@@ -282,8 +282,8 @@ def test_a_large_report_is_small_and_shows_a_page_at_a_time(browser, reports):
     assert browser.find("#annotators [role=status]").text == "1,000 annotators"
     assert browser.find("#labels [role=status]").text == "2,000 labels"
     assert browser.script("return document.querySelectorAll('tbody tr').length") < 6 * ROWS
-    browser.find("#annotators-search").send_keys("worker 777")
-    assert column(browser, "annotators", 1) == ["worker 777"]
+    browser.find("#annotators-search").send_keys("annotator 777")
+    assert column(browser, "annotators", 1) == ["annotator 777"]
 
 
 def test_many_classes_keep_their_largest_confusions(browser, reports):
@@ -314,7 +314,7 @@ def test_without_a_script_the_first_rows_are_there(browser, reports):
     try:
         browser.driver.get(reports("small").as_uri())
         source = browser.command("DOM.getDocument", depth=-1)["root"]
-        assert "worker 0" in str(source)
+        assert "annotator 0" in str(source)
         html = browser.driver.page_source
     finally:
         browser.command("Emulation.setScriptExecutionDisabled", value=False)

@@ -25,7 +25,7 @@ def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
 
 
 def _read(name: str, table: pd.DataFrame, columns: Columns) -> LabelRows:
-    wanted = {"task": columns.item, "worker": columns.annotator, "label": columns.label}
+    wanted = {"item": columns.item, "annotator": columns.annotator, "label": columns.label}
     names = [find_column(table.columns, role, own, name) for role, own in wanted.items()]
     if len(set(names)) < 3:
         raise ValueError(

@@ -23,11 +23,11 @@ def recognises(file: InputFile, columns: Columns) -> bool:
     if file.records is not None or columns.annotator is not None or columns.label is not None:
         return False
     table, names = file.table, list(file.table.columns)
-    if guess_column(names, "worker") is not None:
+    if guess_column(names, "annotator") is not None:
         return False
-    key = columns.item or guess_column(names, "task") or names[0]
+    key = columns.item or guess_column(names, "item") or names[0]
     rest = [column for column in names if column != key]
-    slip = near_column(names, "worker")
+    slip = near_column(names, "annotator")
     if key in names and len(rest) >= 2 and slip is None and not table[key].duplicated().any():
         head = table[rest].head(1000).to_numpy(dtype=object).reshape(-1)
         distinct = {str(cell).strip() for cell in head} - {""}
@@ -47,8 +47,8 @@ def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
 
 
 def _read(name: str, table: pd.DataFrame, columns: Columns) -> LabelRows:
-    by_name = columns.item or guess_column(table.columns, "task") or str(table.columns[0])
-    key = find_column(table.columns, "task", by_name, name)
+    by_name = columns.item or guess_column(table.columns, "item") or str(table.columns[0])
+    key = find_column(table.columns, "item", by_name, name)
     annotators = [column for column in table.columns if column != key]
     if not annotators:
         raise ValueError(

@@ -124,11 +124,11 @@ def _next(findings: Findings) -> list[object]:
     first = suggestions.iloc[0]
     return [
         "First ask annotator ",
-        named(first["worker"], 40),
+        named(first["annotator"], 40),
         " about item ",
-        named(first["task"], 40),
+        named(first["item"], 40),
         f": the answer would be right with a chance of {first['performance']:.0%}. "
-        f"{count(len(suggestions), 'question')} to {count(suggestions['worker'].nunique(), 'annotator')} "
+        f"{count(len(suggestions), 'question')} to {count(suggestions['annotator'].nunique(), 'annotator')} "
         "are ready.",
         _more("suggestions", "Questions to ask"),
     ]
