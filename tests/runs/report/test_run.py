@@ -201,7 +201,7 @@ def test_little_is_enough_for_a_report():
     html = run_page(bare())
     text = words(html)
     Balance(html)
-    assert "nan" not in text.lower().replace("annotators", "")
+    assert "nan" not in text.lower().replace("annotator", "")
     for sentence in ("There are no labels", "no opinion about annotators", "There are no suggestions"):
         assert sentence in text
     assert "Learning curves" not in text

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from annotmix._common.files import write_bytes
 from annotmix._common.words import shorten
 from annotmix.runs.findings import Findings
@@ -199,7 +201,7 @@ def _cell(findings: Findings, column: Column, row: Mapping[str, Any]) -> object:
     if column.kind == "count":
         return whole(value)
     if column.kind == "number":
-        return f"{value:.2f}"
+        return f"{value:.2f}" if np.isfinite(value) else "–"
     if column.kind == "share":
         return share(value)
     if column.kind == "interval":
