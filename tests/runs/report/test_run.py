@@ -77,6 +77,12 @@ def test_rows_refer_to_their_names():
     assert data["texts"] == [shorten(found.previews[item].text, 500) for item in data["items"]]
 
 
+def test_a_small_chance_is_not_none():
+    found = small()
+    found.labels.loc[0, "probability"] = 3.52e-5
+    assert payload(found)["tables"]["labels"]["values"]["probability"][0] == 3.52e-5
+
+
 def test_matrices_are_kept_to_half_a_percent():
     rng = np.random.default_rng(0)
     confusion = rng.dirichlet(np.ones(5), size=(7, 5))

@@ -158,8 +158,8 @@ class _Names:
 
 
 def _numbers(values: pd.Series) -> list[float | int | None]:
-    """Numbers with four digits behind the point; None where there is none."""
-    return [None if not np.isfinite(v) else int(v) if v == int(v) else round(float(v), 4) for v in values]
+    """Numbers with four digits that count, so that a small share is not 0; None where there is none."""
+    return [None if not np.isfinite(v) else int(v) if v == int(v) else float(f"{v:.4g}") for v in values]
 
 
 def _images(previews: Sequence[Preview]) -> list[str]:
