@@ -33,7 +33,7 @@ def test_names_alone_are_enough(tmp_path):
     ("text", "message"),
     [
         ("name,cost\nann,1\n", "no column for the annotator, such as 'worker'.* Call the column 'worker'"),
-        ("worker,cost\nann,1\nann,2\n", "row 1: annotator 'ann' stands there twice"),
+        ("worker,cost\nann,1\nann,2\n", "row 1: annotator 'ann' has two rows; keep one"),
         ("worker,cost\n,1\n", "row 0: the column 'worker' names no annotator"),
         ("worker,cost\nann,\n", "row 0: the cost of 'ann' is None, expected a positive number"),
         ("worker,cost\nann,-1\n", "the cost of 'ann' is '-1'"),

@@ -56,7 +56,7 @@ def evaluate(
         from annotmix.runs import asking
         from annotmix.runs.summary import score_lines
 
-        found = asking.evaluate(run, truth, Columns(task=task, label=label))
+        found = asking.evaluate(run, truth, Columns(item=task, label=label))
         for line in score_lines(found):
             output.say(line)
         output.document({"run": str(run), "scores": found.scores})

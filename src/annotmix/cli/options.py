@@ -7,19 +7,18 @@ from typing import Annotated
 
 import typer
 
+from annotmix.reading.formats import FORMATS
+
 Labels = Annotated[
     list[Path],
     typer.Argument(
-        help="A table (CSV, TSV, Parquet, JSON Lines), an export of Label Studio or Prodigy, or doccano's "
-        "files, one an annotator."
+        help=f"Files with labels (CSV, TSV, Parquet, JSON, JSON Lines): {'; '.join(f.title for f in FORMATS.values())}."
     ),
 ]
 Run = Annotated[Path, typer.Argument(help="The folder of a run, made by annotmix fit.")]
 Format = Annotated[
     str | None,
-    typer.Option(
-        "--format", help="long, wide, label-studio, doccano or prodigy; found from the content by default."
-    ),
+    typer.Option("--format", help=f"{', '.join(FORMATS)}; by default the content decides."),
 ]
 Task = Annotated[
     str | None, typer.Option("--task", help="Column (or field) of the labels that names the item.")

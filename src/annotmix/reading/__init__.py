@@ -1,17 +1,41 @@
-"""Files that people have, as labels and instances; what was understood comes with them."""
+"""Files that people have, as labels and items; notes say what was understood.
+
+The names are imported when they are first used: the command line lists `FORMATS` without loading pandas.
+"""
 
 from __future__ import annotations
 
-from annotmix.reading.availability import read_availability
-from annotmix.reading.forms import Columns, Labelled
-from annotmix.reading.instances import Instances, read_features, read_images, read_texts
-from annotmix.reading.labels import FORMS, read_labels, read_truth
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from annotmix.reading.formats import FORMATS, Columns, Format, LabelRows
+
+if TYPE_CHECKING:
+    from annotmix.reading.availability import read_availability
+    from annotmix.reading.instances import Instances, read_features, read_images, read_texts
+    from annotmix.reading.label_files import LabelData, read_labels, read_truth
+
+_HOMES = {
+    "availability": ("read_availability",),
+    "instances": ("Instances", "read_features", "read_images", "read_texts"),
+    "label_files": ("LabelData", "read_labels", "read_truth"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
-    "FORMS",
+    "FORMATS",
     "Columns",
+    "Format",
     "Instances",
-    "Labelled",
+    "LabelData",
+    "LabelRows",
     "read_availability",
     "read_features",
     "read_images",

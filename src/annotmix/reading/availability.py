@@ -1,4 +1,4 @@
-"""Who can be asked, how often, and at what cost: a table with a row an annotator."""
+"""Annotators who are available, for how many labels, and at what cost: a table with one row per annotator."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from annotmix.reading import files
 from annotmix.reading.columns import find_column, guess_column
-from annotmix.reading.values import as_texts
+from annotmix.reading.input_files import InputFile
+from annotmix.reading.values import as_ids, as_texts
 
 
 class Availability(NamedTuple):
-    """Those who can be asked.
+    """Annotators who are available.
 
     Attributes
     ----------
     names : list of str
     cost : dict of annotator to float, or None
-        Cost of a label, where the table has a column for it.
+        Cost of one label, where the table has a column for it.
     load : dict of annotator to int
-        Most labels, of those whose cell is not empty.
+        Most labels of an annotator; without an entry there is no limit.
     notes : list of str
         What was understood.
     """
@@ -32,22 +32,23 @@ class Availability(NamedTuple):
 
 
 def read_availability(path: Path) -> Availability:
-    """Read a table with the column worker and, where wanted, cost and load."""
-    table, notes = files.read_table(path)
-    worker = find_column(table.columns, "person", None, path.name)
-    texts, changed = as_texts(table[worker], "annotator", ("nan",))
+    """Read a table with a column of annotators and, where wanted, the columns cost and load."""
+    file = InputFile(path)
+    table, notes = file.table, file.notes
+    column = find_column(table.columns, "person", None, path.name)
+    texts, changed = as_ids(table[column], "annotator")
     names: list[str] = []
     for n, text in enumerate(texts):
         if text is None:
-            raise ValueError(f"{path.name!r}, row {n}: the column {worker!r} names no annotator.")
+            raise ValueError(f"{path.name!r}, row {n}: the column {column!r} names no annotator.")
         if text in names:
-            raise ValueError(f"{path.name!r}, row {n}: annotator {text!r} stands there twice; keep one row.")
+            raise ValueError(f"{path.name!r}, row {n}: annotator {text!r} has two rows; keep one.")
         names.append(text)
     if not names:
-        raise ValueError(f"{path.name!r} names no annotator in the column {worker!r}.")
+        raise ValueError(f"{path.name!r} names no annotator in the column {column!r}.")
     numbers: dict[str, dict[str, float]] = {}
     for role, expected in {"cost": "a positive number", "load": "a whole number or nothing"}.items():
-        if (column := guess_column(table.columns, role)) is None:
+        if not (column := guess_column(table.columns, role) or ""):
             continue
         cells, _ = as_texts(table[column], role)
         numbers[role] = {}

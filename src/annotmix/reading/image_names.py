@@ -54,8 +54,7 @@ def _addressed(inside: list[Path], wanted: Collection[str]) -> list[str]:
         places[path.name].add(place)
     claims: dict[int, list[str]] = defaultdict(list)
     for item in wanted:
-        found = next((places[name] for name in _file_names(item) if len(places.get(name, ())) == 1), ())
-        for place in found:
+        for place in next((places[name] for name in _file_names(item) if len(places.get(name, ())) == 1), ()):
             claims[place].append(item)
     return [
         claims[place][0] if len(claims.get(place, ())) == 1 else path.as_posix()

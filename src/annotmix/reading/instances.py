@@ -1,4 +1,4 @@
-"""What the labels are about: a table of features, texts, or a folder of images, each with an id."""
+"""The items that labels are about: a table of features, texts, or a folder of images, each with an id."""
 
 from __future__ import annotations
 
@@ -15,37 +15,30 @@ import pandas as pd
 
 from annotmix._common.progress import Progress
 from annotmix._common.words import shown, some
-from annotmix.reading import files
 from annotmix.reading.columns import find_column, guess_column
-from annotmix.reading.files import Source
 from annotmix.reading.image_names import image_ids
-from annotmix.reading.records import LONGEST_TEXT
-from annotmix.reading.values import as_texts
+from annotmix.reading.input_files import (
+    InputFile,
+    Source,
+    decode,
+    fingerprint,
+    is_json,
+    is_parquet,
+    read_bytes,
+)
+from annotmix.reading.values import LONGEST_TEXT, as_ids, readable
 
-#: Columns of these names are what is to be learnt, or who said it, and no features.
+#: Columns of these names hold labels or annotators, and no features.
 _NO_FEATURES = frozenset(
-    [
-        "label",
-        "labels",
-        "class",
-        "truth",
-        "gold",
-        "target",
-        "truelabel",
-        "goldlabel",
-        "groundtruth",
-        "worker",
-        "workerid",
-        "annotator",
-        "annotatorid",
-    ]
+    "label labels class truth gold target truelabel goldlabel groundtruth "
+    "worker workerid annotator annotatorid".split()
 )
 _IMAGES = frozenset([".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff"])
 
 
 @dataclass(frozen=True, eq=False)
 class Instances:
-    """Instances with their ids.
+    """Items with their ids.
 
     Parameters
     ----------
@@ -53,7 +46,7 @@ class Instances:
     ids : list of str
         A name of its own for each.
     X : DataFrame, list of str or list of Path
-        Features with a row, texts or image files, one an id.
+        Features, texts or image files, one row or entry per id.
     notes : list of str
         What was understood, changed and left out.
     sources : list of Source
@@ -72,7 +65,7 @@ class Instances:
 def read_features(
     path: Path,
     ids: Path | None = None,
-    task: str | None = None,
+    item: str | None = None,
     include: Iterable[str] = (),
     exclude: Iterable[str] = (),
 ) -> Instances:
@@ -82,56 +75,53 @@ def read_features(
     ----------
     path : Path
     ids : Path, optional
-        For an array: a file with an id a row (text, CSV or NPY). Without it rows are numbered from 0.
-    task : str, optional
-        The column of ids, found by its name where it is not given.
+        For an array: a file with one id per row (text, CSV or NPY). Without it rows are numbered from 0.
+    item : str, optional
+        The column of ids; by default it is found by its name.
     include, exclude : iterable of str
         Columns that are features although they are called like a label, and columns that are none.
     """
-    if path.suffix.lower() == ".npy" or files.read_bytes(path)[:6] == b"\x93NUMPY":
+    if path.suffix.lower() == ".npy" or read_bytes(path)[:6] == b"\x93NUMPY":
         return _array(path, ids)
     if ids is not None:
         raise ValueError(
             f"--ids is for arrays (NPY); {path.name!r} is a table, name its column of ids with "
             "--item-column NAME."
         )
-    table, notes = files.read_table(path)
-    column = find_column(table.columns, "item", task, path.name)
-    names, changed = as_texts(table[column], "item's id", ("nan",))
+    file = InputFile(path)
+    table = file.table
+    column = find_column(table.columns, "item", item, path.name)
+    names, changed = as_ids(table[column])
     kept, more = _kept(table, column, set(include), set(exclude), path.name)
     rows, repeats = _first_of_each(names, path.name)
-    notes = [
-        *notes,
-        f"{path.name}: features of items named by the column {column!r}.",
-        *changed,
-        *more,
-        *repeats,
-    ]
-    source = Source("features", path.name, files.fingerprint(path), len(table))
+    note = f"{path.name}: features of items named by the column {column!r}."
+    notes = [*file.notes, note, *changed, *more, *repeats]
     features = table[kept].iloc[rows].reset_index(drop=True)
-    return Instances("features", [str(names[n]) for n in rows], features, notes, [source], column)
+    ids_kept = [str(names[n]) for n in rows]
+    return Instances("features", ids_kept, features, notes, [file.source("features")], column)
 
 
-def read_texts(path: Path, column: str | None = None, task: str | None = None) -> Instances:
+def read_texts(path: Path, column: str | None = None, item: str | None = None) -> Instances:
     """Texts in a column of a table, with a column of ids."""
-    table, notes = files.read_table(path)
-    key = find_column(table.columns, "item", task, path.name)
+    file = InputFile(path)
+    table = file.table
+    key = find_column(table.columns, "item", item, path.name)
     others = [name for name in table.columns if name != key]
     text = find_column(
         others, "text", column or guess_column(others, "text") or _longest(table[others]), path.name
     )
-    names, changed = as_texts(table[key], "item's id", ("nan",))
+    names, changed = as_ids(table[key])
     rows, repeats = _first_of_each(names, path.name)
     texts = [_text(value) for value in table[text].iloc[rows]]
     empty = sum(not value.strip() for value in texts)
-    notes = [*notes, f"{path.name}: texts in the column {text!r}, items in {key!r}.", *changed, *repeats]
+    note = f"{path.name}: texts in the column {text!r}, items in {key!r}."
+    notes = [*file.notes, note, *changed, *repeats]
     if empty:
         notes.append(f"{empty} texts are empty; they are kept as empty texts.")
     if long := sum(len(value) > LONGEST_TEXT for value in texts):
         notes.append(f"{long} texts were cut after {LONGEST_TEXT} characters.")
-    source = Source("texts", path.name, files.fingerprint(path), len(table))
     cut = [value[:LONGEST_TEXT] for value in texts]
-    return Instances("text", [str(names[n]) for n in rows], cut, notes, [source], key)
+    return Instances("text", [str(names[n]) for n in rows], cut, notes, [file.source("texts")], key)
 
 
 def read_images(folder: Path, wanted: Sequence[str] = (), show: bool = True) -> Instances:
@@ -154,7 +144,7 @@ def read_images(folder: Path, wanted: Sequence[str] = (), show: bool = True) -> 
             progress.advance()
             try:
                 read_all([path], read)
-                digest.update(f"{path.relative_to(folder).as_posix()}\0{files.fingerprint(path)}\n".encode())
+                digest.update(f"{path.relative_to(folder).as_posix()}\0{fingerprint(path)}\n".encode())
                 readable.append(path)
             except UnreadableImageError as error:
                 reason = str(error).splitlines()[-1].rpartition(": ")[2]
@@ -173,30 +163,30 @@ def read_images(folder: Path, wanted: Sequence[str] = (), show: bool = True) -> 
 
 def _image_files(folder: Path) -> list[Path]:
     inside = folder.resolve()
-    found = [
+    paths = [
         Path(root) / name
         for root, _, names in os.walk(folder)
         for name in names
         if Path(name).suffix.lower() in _IMAGES and not name.startswith(".")
     ]
     # a link out of the folder is not followed
-    return sorted(path for path in found if path.is_file() and path.resolve().is_relative_to(inside))
+    return sorted(path for path in paths if path.is_file() and path.resolve().is_relative_to(inside))
 
 
 def _array(path: Path, ids: Path | None) -> Instances:
     array = _load_npy(path)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise ValueError(
-            f"{path.name!r} holds {array.dtype} of shape {array.shape}, expected numbers with a row "
-            "an item and a column a feature."
+            f"{path.name!r} holds {array.dtype} of shape {array.shape}, expected numbers with one "
+            "row per item and one column per feature."
         )
-    notes, sources = [], [Source("features", path.name, files.fingerprint(path), len(array))]
+    notes, sources = [], [Source("features", path.name, fingerprint(path), len(array))]
     if ids is None:
         names = [str(n) for n in range(len(array))]
         notes.append(f"{path.name}: an array without ids; its rows are the items 0 to {len(array) - 1}.")
     else:
         names, notes = _read_ids(ids)
-        sources.append(Source("ids", ids.name, files.fingerprint(ids), len(names)))
+        sources.append(Source("ids", ids.name, fingerprint(ids), len(names)))
         if len(names) != len(array):
             raise ValueError(
                 f"{ids.name!r} names {len(names)} items, but {path.name!r} has {len(array)} rows."
@@ -209,8 +199,8 @@ def _array(path: Path, ids: Path | None) -> Instances:
 
 
 def _read_ids(path: Path) -> tuple[list[str], list[str]]:
-    """An id a row: an NPY vector, a table with a column of ids, or plain lines."""
-    data = files.read_bytes(path)
+    """One id per row: an NPY vector, a table with a column of ids, or plain lines."""
+    data = read_bytes(path)
     notes: list[str] = []
     if data[:6] == b"\x93NUMPY":
         values: Any = _load_npy(path)
@@ -220,15 +210,15 @@ def _read_ids(path: Path) -> tuple[list[str], list[str]]:
             )
         values = values.tolist()
     else:
-        text, notes = ("", []) if files.is_parquet(data) else files.decode(data, path.name)
+        text, notes = ("", []) if is_parquet(data) else decode(data, path.name)
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         values = lines
-        if files.is_parquet(data) or files.is_json(text) or any(mark in lines[0] for mark in ",;\t"):
-            table, notes = files.read_table(path)
+        if is_parquet(data) or is_json(text) or any(mark in lines[0] for mark in ",;\t"):
+            table = InputFile(path).table
             values = table[find_column(table.columns, "task", None, path.name)]
         elif guess_column(lines[:1], "task") is not None:
             values = lines[1:]  # a header alone in its line
-    names, changed = as_texts(values, "item's id", ("nan",))
+    names, changed = as_ids(values)
     if any(name is None for name in names):
         raise ValueError(f"{path.name!r}: row {[name is None for name in names].index(True)} has no id.")
     return [str(name) for name in names], [*notes, *changed]
@@ -236,13 +226,13 @@ def _read_ids(path: Path) -> tuple[list[str], list[str]]:
 
 def _load_npy(path: Path) -> Any:
     try:
-        return np.load(io.BytesIO(files.read_bytes(path)), allow_pickle=False)
+        return np.load(io.BytesIO(read_bytes(path)), allow_pickle=False)
     except (ValueError, EOFError, OSError, SyntaxError) as error:
         raise ValueError(f"{path.name!r} is not a whole NPY file of numbers: {error}") from None
 
 
 def called_like_a_label(column: str) -> bool:
-    """Whether a column is, by its name, what is to be learnt or who said it."""
+    """Whether a column holds labels or annotators, by its name."""
     return "".join(filter(str.isalnum, column.lower())) in _NO_FEATURES
 
 
@@ -294,5 +284,5 @@ def _longest(table: pd.DataFrame) -> str | None:
 
 def _text(value: Any) -> str:
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
+        return readable(value)
     return "" if value is None or value is pd.NA or value != value else str(value)

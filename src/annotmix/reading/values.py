@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from annotmix._common.words import some
-from annotmix.labels.annotations import Annotations
 from annotmix.labels.names import MISSING
 
 #: Longest id, name of an annotator, or label; a longer one is a text in the wrong column.
 LONGEST = 1000
+#: Longest text of an item that is kept.
+LONGEST_TEXT = 100_000
 _INTEGER = re.compile(r"-?\d{1,18}")
 _AS_FLOAT = re.compile(r"-?\d{1,18}(\.0*)?")
 
@@ -56,8 +56,8 @@ def as_texts(values: Iterable[Any], what: str, missing: Iterable[str] = MISSING)
     notes = []
     if spaces:
         notes.append(f"Spaces around the {what} were removed in {spaces} rows.")
-    if given := {word: count for word, count in words.items() if count}:
-        listed_words = ", ".join(f"{word!r} {count} times" for word, count in given.items())
+    if any(words.values()):
+        listed_words = ", ".join(f"{word!r} {count} times" for word, count in words.items() if count)
         notes.append(f"Read as no {what}: {listed_words}.")
     present = [text for text in texts if text is not None]
     distinct = set(present)
@@ -65,6 +65,16 @@ def as_texts(values: Iterable[Any], what: str, missing: Iterable[str] = MISSING)
         texts = np.array([None if text is None else text.split(".")[0] for text in texts], dtype=object)
         notes.append(f"Every {what} is a whole number; 1.0 was read as 1.")
     return texts, notes
+
+
+def as_ids(values: Iterable[Any], what: str = "item's id") -> tuple[Texts, list[str]]:
+    """Ids of items or names of annotators as text: "na" is a name, only "nan" is none."""
+    return as_texts(values, what, ("nan",))
+
+
+def as_labels(values: Iterable[Any], missing: Iterable[str]) -> tuple[Texts, list[str]]:
+    """Labels as text; the usual words and those in `missing` stand for no label."""
+    return as_texts(values, "label", (*MISSING, *missing))
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -75,63 +85,19 @@ def in_order(names: Iterable[str]) -> list[str]:
     return sorted(distinct)
 
 
-def make_annotations(
-    task: Texts, worker: Texts, label: Texts, weight: NDArray[np.float64] | None = None
-) -> tuple[Annotations, list[str]]:
-    """Labels as `Annotations`; incomplete and repeated ones are left out, and counted.
-
-    With weights, labels of different classes by one annotator for one item are no repeats but a distribution.
-    """
-    notes = []
-    for values, what in ((task, "id of an item"), (worker, "annotator")):
-        lost = np.flatnonzero((values == None) & (label != None))  # noqa: E711
-        if len(lost):
-            notes.append(f"{len(lost)} labels without an {what} were left out, the first in row {lost[0]}.")
-    whole = (task != None) & (worker != None) & (label != None)  # noqa: E711
-    if not whole.any():
-        raise ValueError("There are no labels: no row has an item, an annotator and a label.")
-    table = pd.DataFrame({"task": task[whole], "worker": worker[whole], "label": label[whole]}, dtype=object)
-    one = ["task", "worker"]
-    if weight is not None:
-        one, table["weight"] = ["task", "worker", "label"], weight[whole]
-        if (empty := np.flatnonzero(np.isnan(weight) & whole)).size:
-            raise ValueError(
-                f"{len(empty)} labels have no weight, the first in row {empty[0]}. Give 1 to labels that "
-                "count in full."
-            )
-    repeated = int(table.duplicated(one).sum())
-    if repeated:
-        first = table[table.duplicated(one)].iloc[0]
-        notes.append(
-            f"{repeated} labels repeat an earlier one of the same annotator for the same item; the "
-            "last counts "
-            f"(the first: {first['worker']!r:.60} on {first['task']!r:.60})."
-        )
-    annotations = Annotations.from_long(
-        table,
-        duplicates="last",
-        classes=in_order(table["label"]),
-        items=list(dict.fromkeys(table["task"])),
-        annotators=list(dict.fromkeys(table["worker"])),
-    )
-    if annotations.n_classes > max(50, len(annotations) // 2):
-        raise ValueError(
-            f"There are {annotations.n_classes} different labels among {len(annotations)}: "
-            f"{some(annotations.classes)}. Is this the column of the labels? Name it with --label NAME."
-        )
-    return annotations, notes
+def readable(text: str) -> str:
+    """A text that can be written to a file: half of a surrogate pair, from JSON, becomes a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _clean(value: str, what: str, row: int) -> str:
     text = value.strip()
     if len(text) > LONGEST:
         raise ValueError(
-            f"The {what} in row {row} has {len(text)} characters ({text[:30]!r}…), at most "
-            f"{LONGEST} are read. "
-            "Is it a text in the wrong column?"
+            f"The {what} in row {row} has {len(text)} characters ({text[:30]!r}…), at most {LONGEST} are "
+            "read. Is it a text in the wrong column?"
         )
-    # half of a surrogate pair, from JSON, could not be written to any file
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return readable(text)
 
 
 def _number(value: Any, what: str, row: int) -> str:

@@ -20,7 +20,7 @@ def aggregate_file(
     a = labelled.annotations
     say(
         f"{len(a)} labels by {a.n_annotators} annotators on {a.n_items} items, {a.n_classes} "
-        f"classes ({labelled.form})."
+        f"classes ({labelled.format})."
     )
     for note in labelled.notes:
         say(f"  - {note}")

@@ -24,14 +24,14 @@ from annotmix.estimators.suggestion import suggest_from
 from annotmix.reading import (
     Columns,
     Instances,
-    Labelled,
+    LabelData,
     read_features,
     read_images,
     read_labels,
     read_texts,
     read_truth,
 )
-from annotmix.reading.files import Source
+from annotmix.reading.input_files import Source
 from annotmix.runs import defaults, finding, spreadsheet, storage
 from annotmix.runs.findings import Findings, doubts
 from annotmix.runs.folder import RunFolder
@@ -110,7 +110,7 @@ def _columns(request: Request) -> Columns:
     return Columns(request.task, request.worker, request.label, request.missing, request.weight)
 
 
-def _instances(request: Request, labelled: Labelled, progress: bool) -> Instances:
+def _instances(request: Request, labelled: LabelData, progress: bool) -> Instances:
     given = [name for name in ("features", "text", "images") if getattr(request, name) is not None]
     if len(given) > 1:
         raise ValueError(
@@ -137,7 +137,7 @@ def _instances(request: Request, labelled: Labelled, progress: bool) -> Instance
 def _truth(request: Request) -> tuple[dict[str, str], list[str], list[Source]]:
     if request.valid is None:
         return {}, [], []
-    truth, notes, source = read_truth(request.valid, Columns(task=request.item_column), "valid")
+    truth, notes, source = read_truth(request.valid, Columns(item=request.item_column), "valid")
     return truth, notes, [source]
 
 
@@ -211,7 +211,7 @@ def _find(
     matched: Matched,
     prepared: _Prepared,
     truth: tuple[dict[str, str], list[str], list[Source]],
-    labelled: Labelled,
+    labelled: LabelData,
     notes: list[str],
 ) -> Findings:
     believed = beliefs(model, prepared.X, matched.annotations, instances.ids)

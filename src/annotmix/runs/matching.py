@@ -11,7 +11,7 @@ import numpy as np
 from annotmix._common.words import some
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.names import locate
-from annotmix.reading import Instances, Labelled
+from annotmix.reading import Instances, LabelData
 
 Say = Callable[[str], None]
 
@@ -47,7 +47,7 @@ class Matched:
     lost: list[str]
 
 
-def match(labelled: Labelled, instances: Instances) -> Matched:
+def match(labelled: LabelData, instances: Instances) -> Matched:
     """Keep the labels of items that have an instance; refuse where there are none, or nothing to learn."""
     found = labelled.annotations
     row = locate(found.items, np.array(instances.ids, dtype=object))
@@ -79,12 +79,12 @@ def match(labelled: Labelled, instances: Instances) -> Matched:
     return Matched(annotations, found.n_items, lost)
 
 
-def understood(labelled: Labelled, matched: Matched, instances: Instances) -> dict[str, Any]:
+def understood(labelled: LabelData, matched: Matched, instances: Instances) -> dict[str, Any]:
     """The figures that a person should see before anything is trained."""
     a = matched.annotations
     per_item = a.labels_per_item[a.labels_per_item > 0]
     return {
-        "format": labelled.form,
+        "format": labelled.format,
         "labels": len(a),
         "items": len(per_item),
         "annotators": a.n_annotators,

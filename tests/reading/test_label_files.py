@@ -46,7 +46,7 @@ def test_long_tables(tmp_path, name, content):
     path = tmp_path / name
     path.write_bytes(content.encode())
     labelled = read_labels([path])
-    assert labelled.form == "long"
+    assert labelled.format == "long"
     assert triples(labelled) == LONG
     assert labelled.sources[0].rows == 3
 
@@ -67,7 +67,7 @@ def test_wide_table(tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text("id,anna,ben\na,1,0\nb,-1,1\nc,,1\n007,1.0,NaN\n")
     labelled = read_labels([path])
-    assert labelled.form == "wide"
+    assert labelled.format == "wide"
     assert triples(labelled) == {
         ("a", "anna", "1"), ("a", "ben", "0"), ("b", "ben", "1"), ("c", "ben", "1"), ("007", "anna", "1"),
     }  # fmt: skip
@@ -78,7 +78,7 @@ def test_label_studio(tmp_path):
     path = tmp_path / "export.json"
     path.write_text(json.dumps(LABEL_STUDIO))
     labelled = read_labels([path])
-    assert labelled.form == "label-studio"
+    assert labelled.format == "label-studio"
     assert triples(labelled) == {
         ("101", "anna@example.com", "Positive"),
         ("101", "12", "Positive"),
@@ -87,7 +87,7 @@ def test_label_studio(tmp_path):
     }
     assert labelled.texts == {"101": "good film", "102": "bad film", "103": "a film"}
     assert "1 cancelled annotations were left out." in labelled.notes
-    by_field = read_labels([path], columns=Columns(task="url"))
+    by_field = read_labels([path], columns=Columns(item="url"))
     assert "https://example.com/101" in by_field.annotations.items
 
 
@@ -109,7 +109,7 @@ def test_doccano_folder_and_files(tmp_path):
     expected = {("1", "anna", "pos"), ("2", "anna", "neg"), ("1", "ben", "pos"), ("2", "ben", "pos")}
     for paths in ([tmp_path], sorted(tmp_path.glob("*.jsonl"))):
         labelled = read_labels(paths)
-        assert labelled.form == "doccano"
+        assert labelled.format == "doccano"
         assert triples(labelled) == expected
         assert labelled.texts["1"] == "good film"
 
@@ -127,7 +127,7 @@ def test_prodigy_choices(tmp_path):
     path = tmp_path / "export.jsonl"
     path.write_text(lines(PRODIGY))
     labelled = read_labels([path])
-    assert labelled.form == "prodigy"
+    assert labelled.format == "prodigy"
     assert triples(labelled) == {
         ("9", "films-anna", "POS"),
         ("9", "films-b", "NEG"),
@@ -184,8 +184,8 @@ def test_a_confidence_counts_where_it_is_named(tmp_path):
         (WEIGHTED.replace(".25", "-1"), Columns(), "row 1.*expected a number from 0 on"),
         (WEIGHTED.replace(".25", ""), Columns(), "1 labels have no weight, the first in row 1. Give 1"),
         (WEIGHTED, Columns(weight="wieght"), "no column 'wieght'.*Did you mean 'weight'.*--weight NAME"),
-        ("task,w1,w2\na,0,1\nb,1,1\n", Columns(weight="w1"), "--weight w1.*row a label"),
-        (json.dumps(LABEL_STUDIO), Columns(weight="score"), "--weight score.*export of label-studio"),
+        ("task,w1,w2\na,0,1\nb,1,1\n", Columns(weight="w1"), "--weight w1.*one row per label"),
+        (json.dumps(LABEL_STUDIO), Columns(weight="score"), "--weight score.*export of Label Studio"),
     ],
 )
 def test_weights_that_cannot_be_read(tmp_path, content, columns, message):

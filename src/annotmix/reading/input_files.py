@@ -8,13 +8,15 @@ import io
 import json
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-#: Names of columns are shown in messages, and keys of records become columns: there is a limit to both.
+Record = dict[str, Any]
+#: Most columns of a table, as messages show them and keys of records become columns.
 MOST_COLUMNS = 100_000
 _SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "bar"}
 _BOMS = {
@@ -27,23 +29,67 @@ _BOMS = {
 
 @dataclass(frozen=True)
 class Source:
-    """A file that was read.
+    """What a run remembers of a file.
 
     Parameters
     ----------
     role : str
-        What it was read as, for example "labels".
+        What the file holds, for example "labels".
     name : str
         Its name, without the folder.
     sha256 : str
     rows : int
-        Rows, lines or entries that it holds.
+        Number of rows, lines or entries.
     """
 
     role: str
     name: str
     sha256: str
     rows: int
+
+
+class InputFile:
+    """A file, parsed as far as its format need not be known: records of JSON, or a table of anything else.
+
+    Cells of delimited text stay text ("007" is not 7); those of Parquet and JSON keep their type.
+
+    Attributes
+    ----------
+    path : Path
+    records : list of dict, or None
+        The objects of JSON or JSON Lines.
+    notes : list of str
+        What was decided about the encoding.
+    """
+
+    def __init__(self, path: Path):
+        data = read_bytes(path)
+        self.path, self.notes = path, list[str]()
+        self.records: list[Record] | None = None
+        self._sha256 = hashlib.sha256(data).hexdigest()
+        if is_parquet(data):
+            self.table = _read_parquet(data, path.name)
+            return
+        text, self.notes = decode(data, path.name)
+        if is_json(text):
+            self.records = _parse_records(text, path.name)
+        else:
+            self.table = _parse_delimited(text, path.name)
+
+    @property
+    def name(self) -> str:
+        """The name of the file, without the folder."""
+        return self.path.name
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The file as a table; a field that a record lacks is None."""
+        return _records_table(self.records or [], self.name)
+
+    def source(self, role: str) -> Source:
+        """What a run remembers of this file."""
+        rows = len(self.table if self.records is None else self.records)
+        return Source(role, self.name, self._sha256, rows)
 
 
 def fingerprint(path: Path) -> str:
@@ -132,42 +178,28 @@ def is_json(text: str) -> bool:
     return text.lstrip()[:1] in ("{", "[")
 
 
-def parse_records(text: str, name: str) -> list[dict[str, Any]]:
+def _parse_records(text: str, name: str) -> list[Record]:
     """The objects of a JSON array, of one JSON object, or of JSON Lines."""
     stripped = text.strip()
     if stripped.startswith("["):
-        found = _loads(stripped, name)
+        records = _loads(stripped, name)
     else:
         try:
-            found = [_loads(stripped, name)]
+            records = [_loads(stripped, name)]
         except ValueError:
             lines = [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
-            found = [_loads(line, f"{name}, line {number}") for number, line in lines]
-    for number, record in enumerate(found):
+            records = [_loads(line, f"{name}, line {number}") for number, line in lines]
+    for number, record in enumerate(records):
         if not isinstance(record, dict):
             raise ValueError(
                 f"{name}: entry {number} is {record!r:.40}, expected an object with named fields."
             )
-    if not found:
+    if not records:
         raise ValueError(f"{name}: the list is empty.")
-    return list(found)
+    return list(records)
 
 
-def read_table(path: Path) -> tuple[pd.DataFrame, list[str]]:
-    """A CSV, TSV, Parquet, JSON or JSON Lines file as a table, and what was decided on the way.
-
-    Cells of delimited text stay text ("007" is not 7); those of Parquet and JSON keep their type.
-    """
-    data = read_bytes(path)
-    if is_parquet(data):
-        return read_parquet(data, path.name), []
-    text, notes = decode(data, path.name)
-    if is_json(text):
-        return records_table(parse_records(text, path.name), path.name), notes
-    return parse_delimited(text, path.name), notes
-
-
-def read_parquet(data: bytes, name: str) -> pd.DataFrame:
+def _read_parquet(data: bytes, name: str) -> pd.DataFrame:
     """A Parquet file as a table."""
     try:
         table = pd.read_parquet(io.BytesIO(data))
@@ -183,7 +215,7 @@ def read_parquet(data: bytes, name: str) -> pd.DataFrame:
     return table
 
 
-def parse_delimited(text: str, name: str) -> pd.DataFrame:
+def _parse_delimited(text: str, name: str) -> pd.DataFrame:
     """Delimited text as a table of text; the separator is the one that the first line has most of."""
     header = text.lstrip("\r\n").split("\n", 1)[0]
     separator = max(_SEPARATORS, key=header.count)
@@ -211,7 +243,7 @@ def parse_delimited(text: str, name: str) -> pd.DataFrame:
     return table
 
 
-def records_table(records: list[dict[str, Any]], name: str) -> pd.DataFrame:
+def _records_table(records: list[Record], name: str) -> pd.DataFrame:
     """Records as a table of objects; a field that a record lacks is None."""
     keys = list(dict.fromkeys(key for record in records for key in record))
     if len(keys) * len(records) > 200 * max(MOST_COLUMNS, len(records)):

@@ -1,0 +1,106 @@
+"""The formats of label files: one module per format, and one line in `FORMATS`.
+
+A format's module has two functions:
+
+- `recognises(file, columns)` says whether an `InputFile` looks like this format;
+- `read(files, columns)` returns the labels in files of this format as a list of `LabelRows`.
+
+Modules are imported when they are needed: the command line shows names and titles without loading pandas.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from annotmix.reading.input_files import InputFile
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of columns or fields; those that are None are found by their usual names.
+
+    Parameters
+    ----------
+    item, annotator, label : str, optional
+        Names of columns. In exports `item` names the field that identifies an item, and `label` the question.
+    missing : tuple of str
+        Labels that stand for no label, besides the usual ones.
+    weight : str, optional
+        Column of the labels' weights, in a table with one row per label.
+    """
+
+    item: str | None = None
+    annotator: str | None = None
+    label: str | None = None
+    missing: tuple[str, ...] = ()
+    weight: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LabelRows:
+    """Labels as a format's module returns them; incomplete and repeated ones are left out later.
+
+    Parameters
+    ----------
+    item, annotator, label : array of str or None, shape (n,)
+    notes : list of str
+        What was understood, changed and left out.
+    texts : mapping of item to text
+        Where the file carries them.
+    weight : array of float, shape (n,), optional
+        nan where a row has none.
+    """
+
+    item: NDArray[Any]
+    annotator: NDArray[Any]
+    label: NDArray[Any]
+    notes: list[str]
+    texts: Mapping[str, str] = field(default_factory=dict)
+    weight: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of label files.
+
+    Parameters
+    ----------
+    name : str
+        The value of `--format`.
+    title : str
+        What a file of this format is, for help and messages: "an export of Prodigy".
+    module : str
+        The module with the functions `recognises` and `read`.
+    """
+
+    name: str
+    title: str
+    module: str
+
+    def recognises(self, file: InputFile, columns: Columns) -> bool:
+        """Whether a file looks like this format."""
+        return bool(importlib.import_module(self.module).recognises(file, columns))
+
+    def read(self, files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
+        """The labels in files of this format."""
+        return list(importlib.import_module(self.module).read(files, columns))
+
+
+#: The formats by name. The last one is asked first whether it recognises a file; "long" takes any other.
+FORMATS = {
+    entry.name: entry
+    for entry in (
+        Format("long", "a table with one row per label", f"{__name__}.long"),
+        Format("wide", "a table with one row per item and one column per annotator", f"{__name__}.wide"),
+        Format("doccano", "an export of doccano, one file per annotator", f"{__name__}.doccano"),
+        Format("label-studio", "an export of Label Studio", f"{__name__}.label_studio"),
+        Format("prodigy", "an export of Prodigy", f"{__name__}.prodigy"),
+    )
+}

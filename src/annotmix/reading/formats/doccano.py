@@ -1,0 +1,92 @@
+"""doccano's JSON Lines export: one file per annotator, named after the annotator.
+
+A line has `id`, `text` (or `data`, or `filename` of an image) and its classes in `label`, `labels` or `cats`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from annotmix._common.words import shown
+from annotmix.reading.formats import Columns, LabelRows
+from annotmix.reading.formats.records import Collector, first_text, identifier, most_records, records_of
+from annotmix.reading.input_files import InputFile, Record
+
+_LABELS = ("label", "labels", "cats")
+
+
+def recognises(file: InputFile, columns: Columns) -> bool:
+    """Whether records hold classes, and no field names the annotator."""
+    return columns.annotator is None and most_records(
+        file, lambda record: any(isinstance(record.get(key), list | dict) for key in _LABELS)
+    )
+
+
+def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
+    """The one class that each annotator gave an item."""
+    names = [file.path.stem for file in files]
+    if len(set(names)) < len(names):
+        raise ValueError(
+            f"Two files have the same name, {shown(names)}; the annotator is named after the file."
+        )
+    by_annotator = {file.path.stem: records_of(file) for file in files}
+    notes = [
+        f"doccano's export, one file per annotator: {', '.join(names[:5])}{', …' if len(names) > 5 else ''}."
+    ]
+    by_text = columns.item is None and _ids_differ(by_annotator)
+    if by_text:
+        notes.append("The same id has different texts in different files; texts tell items apart.")
+    labels, numbers = Collector(), dict[str, str]()
+    for annotator, records in by_annotator.items():
+        for number, record in enumerate(records):
+            where = f"{annotator}, entry {number}"
+            text = _text(record)
+            if by_text or (columns.item is None and record.get("id") in (None, "")):
+                if text is None:
+                    raise ValueError(
+                        f"{where} has neither an 'id' nor a text to identify its item. Name a field "
+                        "with --item NAME."
+                    )
+                item = numbers.setdefault(text, f"text-{len(numbers) + 1}")
+            else:
+                item = identifier(record, (columns.item or "id",), where)
+            labels.text(item, text)
+            classes = _classes(record, columns.label, where)
+            if len(classes) == 1:
+                labels.add(item, annotator, classes[0])
+            else:
+                labels.leave_out("entries with several classes" if classes else "entries without a class")
+    return [labels.rows(*notes)]
+
+
+def _classes(record: Record, field: str | None, where: str) -> list[Any]:
+    key = field or next((key for key in _LABELS if key in record), "label")
+    value = record.get(key)
+    if isinstance(value, dict):
+        value = [name for name, chosen in value.items() if chosen]
+    if not isinstance(value, list):
+        value = [] if value in (None, "") else [value]
+    for entry in value:
+        if isinstance(entry, list | dict):
+            raise ValueError(
+                f"{where}: {key} holds {entry!r:.60}, a marked span; only classes of whole texts "
+                "are labels here."
+            )
+    return list(value)
+
+
+def _text(record: Record) -> str | None:
+    data = record.get("data")
+    return data if isinstance(data, str) else first_text(record)
+
+
+def _ids_differ(by_annotator: Mapping[str, list[Record]]) -> bool:
+    """Whether an id means different texts in different files."""
+    known: dict[str, str | None] = {}
+    for records in by_annotator.values():
+        for record in records:
+            key, text = repr(record.get("id")), _text(record)
+            if record.get("id") not in (None, "") and known.setdefault(key, text) != text:
+                return True
+    return False

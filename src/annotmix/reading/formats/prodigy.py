@@ -1,0 +1,84 @@
+"""Prodigy's JSON Lines export: one line per answer of a session.
+
+A line has `_session_id` or `_annotator_id`, `_input_hash`, `answer` ("accept", "reject" or "ignore"), and
+either the options that were chosen in `accept`, or one `label` that was accepted or rejected. See
+prodi.gy/docs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from annotmix.reading.formats import Columns, LabelRows
+from annotmix.reading.formats.records import (
+    Collector,
+    as_record,
+    first_text,
+    identifier,
+    most_records,
+    records_of,
+)
+from annotmix.reading.input_files import InputFile, Record
+
+
+def recognises(file: InputFile, columns: Columns) -> bool:
+    """Whether records hold an answer, and a session or a hash of Prodigy."""
+    return most_records(
+        file,
+        lambda record: (
+            "answer" in record
+            and any(key in record for key in ("_session_id", "_annotator_id", "_input_hash"))
+        ),
+    )
+
+
+def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
+    """One choice, or one label that was accepted; where only one label occurs, also its rejection."""
+    return [_read(file.name, records_of(file), columns) for file in files]
+
+
+def _read(name: str, records: list[Record], columns: Columns) -> LabelRows:
+    offered = {
+        str(record.get("label"))
+        for record in records
+        if not _is_choice(record) and record.get("label") is not None
+    }
+    binary = next(iter(offered)) if len(offered) == 1 else None
+    labels = Collector()
+    for number, record in enumerate(records):
+        item = _item(record, columns.item, f"{name}, entry {number}")
+        labels.text(item, first_text(record))
+        annotator = (
+            record.get("_annotator_id") or record.get("_session_id")
+            if columns.annotator is None
+            else record.get(columns.annotator)
+        )
+        answer = record.get("answer")
+        if answer not in ("accept", "reject"):
+            labels.leave_out("ignored answers")
+        elif _is_choice(record):
+            chosen = record["accept"] if answer == "accept" else []
+            if len(chosen) == 1:
+                labels.add(item, annotator, chosen[0])
+            else:
+                labels.leave_out("answers with several choices" if chosen else "answers without a choice")
+        elif record.get("label") is None:
+            labels.leave_out("answers without a label")
+        elif answer == "accept":
+            labels.add(item, annotator, record["label"])
+        elif binary is not None:
+            labels.add(item, annotator, f"not {binary}")
+        else:
+            labels.leave_out("rejected labels (they do not say which of the others is right)")
+    return labels.rows(f"{name}: Prodigy's export, one line per answer.")
+
+
+def _is_choice(record: Record) -> bool:
+    return isinstance(record.get("accept"), list)
+
+
+def _item(record: Record, field: str | None, where: str) -> str:
+    if field is None:
+        return identifier(record, ("_input_hash", "id", "text", "image"), where)
+    meta = as_record(record.get("meta"))
+    return identifier(record if field in record else {**record, **meta}, (field,), where)
