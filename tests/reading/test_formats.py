@@ -50,7 +50,7 @@ def test_a_format_is_one_object(votes, name):
     assert labels.annotations.to_long().to_numpy().tolist() == [["a", "ann", "cat"], ["a", "ben", "dog"]]
     assert labels.texts == {"a": "A cat?"}
     assert labels.notes == ["Votes by photo."]
-    with pytest.raises(ValueError, match="Did you mean 'votes'.* Known: long, .*, votes"):
+    with pytest.raises(ValueError, match=r"Did you mean 'votes'.* Known: long, .*, votes"):
         read_labels([votes], "vote")
 
 

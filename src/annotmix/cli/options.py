@@ -12,7 +12,8 @@ from annotmix.reading.formats import FORMATS
 Labels = Annotated[
     list[Path],
     typer.Argument(
-        help=f"Files with labels (CSV, TSV, Parquet, JSON, JSON Lines): {'; '.join(f.title for f in FORMATS.values())}."
+        help="Files with labels (CSV, TSV, Parquet, JSON, JSON Lines): "
+        f"{'; '.join(entry.title for entry in FORMATS.values())}."
     ),
 ]
 Run = Annotated[Path, typer.Argument(help="The folder of a run, made by annotmix fit.")]

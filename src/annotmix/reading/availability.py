@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from annotmix.reading.columns import find_column, guess_column
+from annotmix.labels.columns import find_column, guess_column
 from annotmix.reading.input_files import InputFile
 from annotmix.reading.values import as_ids, as_texts
 

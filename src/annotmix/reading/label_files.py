@@ -12,7 +12,7 @@ import pandas as pd
 
 from annotmix._common.words import some
 from annotmix.labels.annotations import Annotations
-from annotmix.reading.columns import find_column
+from annotmix.labels.columns import find_column
 from annotmix.reading.formats import FORMATS, Columns, Format, LabelRows
 from annotmix.reading.input_files import InputFile, Source
 from annotmix.reading.values import as_ids, as_texts, in_order

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from annotmix._common.words import shown
+from annotmix._common.words import some
 from annotmix.reading.formats import Columns, LabelRows
 from annotmix.reading.formats.records import Collector, first_text, identifier, most_records, records_of
 from annotmix.reading.input_files import InputFile, Record
@@ -28,7 +28,7 @@ def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
     names = [file.path.stem for file in files]
     if len(set(names)) < len(names):
         raise ValueError(
-            f"Two files have the same name, {shown(names)}; the annotator is named after the file."
+            f"Two files have the same name, {some(names)}; the annotator is named after the file."
         )
     by_annotator = {file.path.stem: records_of(file) for file in files}
     notes = [

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from annotmix._common.words import shown
+from annotmix._common.words import some
 from annotmix.reading.formats import Columns, LabelRows
 from annotmix.reading.formats.records import (
     Collector,
@@ -76,9 +76,7 @@ def _question(records: list[Record], wanted: str | None, name: str) -> str:
             "Only answers to a choice are labels of a whole item."
         )
     what = "several questions with choices" if wanted is None else f"no question {wanted!r}"
-    raise ValueError(
-        f"{name!r} has {what}: {shown(questions).removeprefix('the columns ')}. Choose one with --label NAME."
-    )
+    raise ValueError(f"{name!r} has {what}: {some(questions, 12)}. Choose one with --label NAME.")
 
 
 def _annotations(task: Record) -> list[Record]:

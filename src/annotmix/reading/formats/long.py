@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from annotmix.reading.columns import find_column, guess_column
+from annotmix.labels.columns import find_column, guess_column
 from annotmix.reading.formats import Columns, LabelRows
 from annotmix.reading.input_files import InputFile
 from annotmix.reading.values import as_ids, as_labels, as_texts

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from annotmix._common.words import shown
-from annotmix.reading.columns import ALIASES
+from annotmix._common.words import some
+from annotmix.labels.columns import ALIASES
 from annotmix.reading.formats import LabelRows
 from annotmix.reading.input_files import InputFile, Record
 from annotmix.reading.values import LONGEST_TEXT, as_ids, readable
@@ -68,7 +68,7 @@ def identifier(record: Mapping[str, Any], keys: Sequence[str], where: str) -> st
                 return str(texts[0])
     raise ValueError(
         f"{where} has no {' or '.join(map(repr, keys))} to identify its item; it has "
-        f"{shown(list(record)).replace('columns', 'fields')}. Name the field with --item NAME."
+        f"the fields {some(list(record), 12)}. Name the field with --item NAME."
     )
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from annotmix._common.words import shown
-from annotmix.reading.columns import find_column, guess_column, near_column
+from annotmix._common.words import some
+from annotmix.labels.columns import find_column, guess_column, near_column
 from annotmix.reading.formats import Columns, LabelRows
 from annotmix.reading.input_files import InputFile
 from annotmix.reading.values import as_ids, as_labels
@@ -35,9 +35,9 @@ def recognises(file: InputFile, columns: Columns) -> bool:
             return True
     hint = f" Did you mean {slip!r} for the annotator?" if slip is not None else ""
     raise ValueError(
-        f"{file.name!r} has {shown(names)}: no column for the annotator, such as 'annotator', and the others "
-        f"do not look like one column per annotator either.{hint} Name the columns with --item, --annotator "
-        "and --label, or say --format wide."
+        f"{file.name!r} has the columns {some(names, 12)}: no column for the annotator, such as 'annotator', "
+        f"and the others do not look like one column per annotator either.{hint} Name the columns with "
+        "--item, --annotator and --label, or say --format wide."
     )
 
 
