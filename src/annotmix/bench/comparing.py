@@ -6,8 +6,8 @@ import math
 
 import pandas as pd
 
-from annotmix.bench.formats import NONE, Sheet, Shown
 from annotmix.bench.results import EPOCHS, Results, collect
+from annotmix.bench.sheets import NONE, Sheet, Shown
 from annotmix.bench.store import Store
 from annotmix.bench.study import Study
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from annotmix.bench.formats import NONE, Sheet, Shown
 from annotmix.bench.results import Results
+from annotmix.bench.sheets import NONE, Sheet, Shown
 from annotmix.bench.stats import LEVEL, Comparison, compare, pivot
 
 #: Epoch, name of the score, rows `approach`, `dataset`, `value`.

@@ -28,7 +28,7 @@ class Results:
     scores : DataFrame
         `run`, `dataset`, `approach`, `seed`, `epoch`, `score`, `value`.
     facts : dict
-        By a dataset's name in tables, see `annotmix.bench.data.facts`.
+        By a dataset's name in tables, see `annotmix.bench.study_data.facts`.
     """
 
     study: Study

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from annotmix.bench.formats import NONE, Sheet, Shown
+from annotmix.bench.sheets import NONE, Sheet, Shown
 from annotmix.bench.store import Store, has_driver
 
 STATES = ("done", "running", "failed", "waiting", "skipped")

@@ -28,15 +28,15 @@ def datasets(
 
     Example: annotmix datasets mgc --data my-data
     """
-    from annotmix.datasets import fetch, figures, loading
+    from annotmix.datasets import fetch, loading, overview
 
     with one_line(OSError, ValueError):
         if name:
             spec = loading.get_spec(name)
             if download:
                 fetch.obtain({**spec.files, **spec.instances}, data)
-            typer.echo(figures.describe(name, data, published))
+            typer.echo(overview.describe(name, data, published))
         elif every:
-            typer.echo(figures.table(None, data, published))
+            typer.echo(overview.table(None, data, published))
         else:
-            typer.echo(figures.listing(data))
+            typer.echo(overview.listing(data))

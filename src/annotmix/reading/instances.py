@@ -29,23 +29,10 @@ from annotmix.reading.input_files import (
 from annotmix.reading.values import LONGEST_TEXT, as_ids, readable
 
 #: Columns of these names hold labels or annotators, and no features.
-_NO_FEATURES = frozenset(
-    [
-        "label",
-        "labels",
-        "class",
-        "truth",
-        "gold",
-        "target",
-        "truelabel",
-        "goldlabel",
-        "groundtruth",
-        "worker",
-        "workerid",
-        "annotator",
-        "annotatorid",
-    ]
-)
+_NO_FEATURES = {
+    "label", "labels", "class", "truth", "gold", "target", "truelabel", "goldlabel", "groundtruth",
+    "worker", "workerid", "annotator", "annotatorid",
+}  # fmt: skip
 _IMAGES = frozenset([".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff"])
 
 

@@ -71,11 +71,12 @@ def read_labels(
             f"{FORMATS['long'].title}."
         )
     annotations, changed = _annotations(parts)
+    notes = [note for file in files for note in file.notes] + [note for part in parts for note in part.notes]
     known = set(annotations.items)
     return LabelData(
         annotations=annotations,
         format=chosen.name,
-        notes=[note for part in (*files, *parts) for note in part.notes] + changed,
+        notes=notes + changed,
         texts={item: text for part in reversed(parts) for item, text in part.texts.items() if item in known},
         sources=[file.source("labels") for file in files],
     )

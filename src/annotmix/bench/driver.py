@@ -20,9 +20,9 @@ from typing import Any
 
 from annotmix._common.progress import Progress
 from annotmix.bench import require
-from annotmix.bench.run import code, execute, prepare
 from annotmix.bench.store import Store, driving
 from annotmix.bench.study import DatasetEntry, Run, Study
+from annotmix.bench.worker import code, execute, prepare
 
 #: How often a run may lose its worker before it counts as failed.
 LOST_WORKERS = 3

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import annotmix
-from annotmix.bench import data as bench_data
+from annotmix.bench import study_data
 from annotmix.datasets import DatasetMissingError
 
 #: Runs share torch's random generator with their process: one at a time, however many threads a worker has.
@@ -35,7 +35,7 @@ def prepare(source: Mapping[str, Any], data_dir: str | None) -> dict[str, Any]:
     with _ONE_AT_A_TIME:
         _one_thread()
         try:
-            return {"facts": bench_data.facts(bench_data.load(source, data_dir))}
+            return {"facts": study_data.facts(study_data.load(source, data_dir))}
         except DatasetMissingError as error:
             missing = str(error).partition(" It comes from ")[0].partition(" It has no public home")[0]
             return {"absent": f"{missing} See `annotmix datasets {source['name']}`."}
@@ -78,7 +78,7 @@ def execute(
 
 
 def _train_and_score(configuration: Mapping[str, Any], data_dir: str | None, history: bool) -> dict[str, Any]:
-    data = bench_data.load(configuration["dataset"], data_dir)
+    data = study_data.load(configuration["dataset"], data_dir)
     name = configuration["approach"]
     parameters = {
         key: tuple(value) if isinstance(value, list) else value

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from annotmix.bench.formats import NONE, Sheet, Shown
 from annotmix.bench.paper import Figures, paper_figures
 from annotmix.bench.results import EPOCHS, Results
+from annotmix.bench.sheets import NONE, Sheet, Shown
 
 #: Not among those that are compared: it has the true classes.
 UPPER, LOWER = "true-base", "mv-base"
