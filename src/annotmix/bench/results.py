@@ -23,7 +23,7 @@ class Results:
     ----------
     study : Study
     runs : DataFrame
-        A row a finished run: `dataset` and `approach` as tables call them, `seed`, and the columns of the
+        One row per finished run: `dataset` and `approach` as tables call them, `seed`, and the columns of the
         store, indexed by the run's number.
     scores : DataFrame
         `run`, `dataset`, `approach`, `seed`, `epoch`, `score`, `value`.

@@ -30,7 +30,7 @@ def prepare(source: Mapping[str, Any], data_dir: str | None) -> dict[str, Any]:
     Returns
     -------
     dict
-        `facts`; or `absent`, the reason why the dataset cannot be had here; or `error`, a traceback.
+        `facts`; or `absent`, the reason why the dataset is not available; or `error`, a traceback.
     """
     with _ONE_AT_A_TIME:
         _one_thread()
@@ -63,8 +63,8 @@ def execute(
     Returns
     -------
     dict
-        `environment`, and either `error` or `scores` (by "last" and "best", then by name), `history` (a dict
-        an epoch), `best_epoch`, `fit_seconds`, `evaluate_seconds`, `peak_mb`.
+        `environment`, and either `error` or `scores` (by "last" and "best", then by name), `history` (one
+        dict per epoch), `best_epoch`, `fit_seconds`, `evaluate_seconds`, `peak_mb`.
     """
     with _ONE_AT_A_TIME:
         _one_thread()
@@ -135,7 +135,7 @@ def environment() -> dict[str, Any]:
 def code() -> dict[str, Any]:
     """The commit of the checkout that the package runs from, and whether its files differ from it.
 
-    Found once a process, as its code is. Both None where the package is not in a checkout of its own.
+    Looked up once per process. Both None where the package is not in a checkout of its own.
     """
     folder = Path(annotmix.__file__).parent
     if _git(folder, "ls-files", "__init__.py") != "__init__.py":

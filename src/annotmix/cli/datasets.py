@@ -23,8 +23,8 @@ def datasets(
 ) -> None:
     """List the paper's datasets; show their figures beside the paper's.
 
-    Without a name: what there is, and which files are at hand. With a name or --all: Table 1 of the paper and
-    what the files at hand give.
+    Without a name: all datasets, and which of their files are here. With a name or --all: Table 1 of the
+    paper beside the figures of the files that are here.
 
     Example: annotmix datasets mgc --data my-data
     """

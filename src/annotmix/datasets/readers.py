@@ -251,6 +251,6 @@ def _photos(folder: Path, names: Sequence[str] | NDArray[Any]) -> NDArray[Any]:
     return objects(map(str, paths))
 
 
-def _require_length(path: Path, found: int, expected: int, other: Path) -> None:
-    if found != expected:
-        raise DatasetFileError(path, f"{found} rows, but {expected} in {other.name!r}; one may be cut off.")
+def _require_length(path: Path, length: int, expected: int, other: Path) -> None:
+    if length != expected:
+        raise DatasetFileError(path, f"{length} rows, but {expected} in {other.name!r}; one may be cut off.")
