@@ -1,8 +1,8 @@
 """A study from its YAML file; a mistake is an error that names the file and the line.
 
 PyYAML parses the file into nodes, which know their lines, and turns single nodes into values.
-`yaml.safe_load` would lose the lines, take the last of two equal keys silently, and expand aliases without a
-limit.
+`yaml.safe_load` would lose the lines, take the last of two equal keys silently, and accept aliases, with
+which a few lines can stand for billions of values.
 """
 
 from __future__ import annotations

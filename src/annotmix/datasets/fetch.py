@@ -1,8 +1,9 @@
 """Where the files of datasets are: in the folders of the user, or downloaded from their homes.
 
-Why not pooch: it cannot resume a download that broke off (archives here have up to 600 MB), it does not keep
-several processes from fetching the same file, and it would bring requests and six more packages. urllib does
-all of this in `_download` and the three functions below it.
+Why not pooch: every call downloads into a temporary file of its own, so that a download that broke off starts
+again (archives here have up to 600 MB) and several processes fetch the same file several times (its issue 411
+declines a lock); and it would bring requests and six more packages. `_download` and the three functions below
+it do both with urllib.
 """
 
 from __future__ import annotations
