@@ -187,7 +187,7 @@ def study(folder: str | None) -> Figures:
     """Ten seeds of annot-mix on mgc (or digits, without the file) with one worker and with two."""
     from workers import measure
 
-    from annotmix.bench.reading import read_study
+    from annotmix.bench.study_files import read_study
 
     real = (Path(folder or "") / "mgc").is_dir()
     one = read_study("benchmark").narrowed(["mgc"], ["annot-mix"], 10)

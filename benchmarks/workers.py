@@ -12,9 +12,9 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from annotmix.bench.reading import read_study
-from annotmix.bench.runner import run_study
+from annotmix.bench.driver import run_study
 from annotmix.bench.store import Store
+from annotmix.bench.study_files import read_study
 
 
 def measure(study: object, workers: int, data: str | None) -> tuple[float, dict[str, float]]:

@@ -11,7 +11,7 @@ import distributed
 import numpy as np
 import pytest
 
-from annotmix.bench import runner
+from annotmix.bench import driver
 from annotmix.bench.store import Store, driving
 from annotmix.bench.study import Run, Study
 
@@ -32,7 +32,7 @@ def one_worker(monkeypatch) -> None:
         ):
             yield client
 
-    monkeypatch.setattr(runner, "connect", connect)
+    monkeypatch.setattr(driver, "connect", connect)
 
 
 @pytest.fixture

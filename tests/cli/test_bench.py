@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from annotmix.bench.reading import parse_study
+from annotmix.bench.study_files import parse_study
 from annotmix.cli import app
 
 runner = CliRunner()

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from annotmix.cli import app
-from annotmix.datasets import figures
+from annotmix.datasets import overview
 
 runner = CliRunner()
 
@@ -44,7 +44,7 @@ def test_folder_from_the_environment(data_dir, data_file, monkeypatch):
 
 
 def test_all(monkeypatch, tmp_path):
-    monkeypatch.setattr(figures, "list_datasets", lambda: ["digits", "trec6"])
+    monkeypatch.setattr(overview, "list_datasets", lambda: ["digits", "trec6"])
     result = run("--all", "--data", tmp_path)
     assert result.exit_code == 0
     assert "| digits  | files | 1,197 " in result.output
@@ -53,7 +53,7 @@ def test_all(monkeypatch, tmp_path):
 
 def test_published_reaches_the_figures(monkeypatch):
     seen = []
-    monkeypatch.setattr(figures, "describe", lambda *arguments: seen.append(arguments) or "")
+    monkeypatch.setattr(overview, "describe", lambda *arguments: seen.append(arguments) or "")
     assert run("letter", "--published").exit_code == 0
     assert seen == [("letter", None, True)]
 

@@ -29,7 +29,7 @@ def test_least_accurate_people_and_their_images(tmp_path):
 
 def test_more_people_than_there_are(tmp_path):
     small = small_files.cifar_h(tmp_path)
-    with pytest.raises(DatasetFileError, match="labels of 4 people; 9 are asked for"):
+    with pytest.raises(DatasetFileError, match="labels of 4 people; 9 were expected"):
         small.reader(small.paths, small.classes, n_annotators=9)
 
 

@@ -15,10 +15,9 @@ from helpers import small_files
 from helpers.small_files import FORMATS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scipy.io import loadmat, savemat
+from scipy.io import savemat
 
-from annotmix.datasets import DatasetFileError
-from annotmix.datasets.matlab import read_arrays
+from annotmix.datasets import DatasetFileError, readers
 
 
 def check(raw):
@@ -99,19 +98,22 @@ def test_photos_by_number_and_by_list(tmp_path):
     assert all(Path(path).is_file() for path in raw.parts["test"].X)
 
 
-@pytest.mark.parametrize("compressed", [True, False])
-def test_matlab_arrays_as_scipy_reads_them(compressed, tmp_path):
-    arrays = {
-        "a": np.arange(300, dtype=np.uint16),
-        "bc": np.array([[1.5, 2]]),
-        "d": np.array([-1], dtype=np.int8),
-    }
-    savemat(tmp_path / "x.mat", arrays, do_compression=compressed)
-    found, expected = read_arrays((tmp_path / "x.mat").read_bytes()), loadmat(tmp_path / "x.mat")
-    assert set(found) == set(arrays)
-    for name, values in found.items():
-        np.testing.assert_array_equal(values, expected[name].ravel())
-        assert values.dtype == expected[name].dtype
+def test_a_matlab_file_is_parsed_only_with_its_checksum(tmp_path, monkeypatch):
+    small = small_files.mat(tmp_path)
+    small.paths["parts"].write_bytes(small.paths["parts"].read_bytes()[:-1])
+    monkeypatch.setattr("scipy.io.loadmat", None)
+    with pytest.raises(DatasetFileError, match=r"parts.mat.*does not have the sha256:"):
+        small.read()
+
+
+@pytest.mark.parametrize(
+    ("labels", "n_classes"), [([[1, 2, 3, 1, 2]], 2), ([[0, 1]], 3), ([[1.5, 1]], 3), ("text", 3)]
+)
+def test_matlab_arrays_that_are_no_class_numbers(labels, n_classes, tmp_path):
+    path = small_files.mat(tmp_path).paths["classes"]
+    savemat(path, {"labels": labels})
+    with pytest.raises(DatasetFileError, match=f"'labels' must be integers from 1 to {n_classes}"):
+        readers.read_mat({"classes": path}, range(n_classes), {})
 
 
 def test_first_of_repeated_labels_is_kept(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import pickle
 import zipfile
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -101,7 +102,8 @@ def mat(folder: Path) -> Small:
     savemat(paths["classes"], {"labels": np.array([[1, 2, 3, 1, 2]], dtype=np.uint8)})
     parts = {"trnid": [[1, 5]], "valid": [[2]], "tstid": [[3, 4]]}
     savemat(paths["parts"], {key: np.array(n, dtype=np.uint16) for key, n in parts.items()})
-    return Small(readers.read_mat, paths, (1, 2, 3))
+    checksums = {key: f"sha256:{sha256(path.read_bytes()).hexdigest()}" for key, path in paths.items()}
+    return Small(readers.read_mat, paths, (1, 2, 3), {"checksums": checksums})
 
 
 def photo_lists(folder: Path) -> Small:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,3 +28,9 @@ def some(names: Sequence[Any] | NDArray[Any], most: int = 5) -> str:
     """The first few names for a message."""
     listed = ", ".join(show(name) for name in list(names[:most]))
     return listed + (f", … ({len(names)} in all)" if len(names) > most else "")
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """The end of a message that names the nearest known name, empty where none is near."""
+    near = difflib.get_close_matches(str(name), list(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""

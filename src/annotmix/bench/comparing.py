@@ -6,8 +6,8 @@ import math
 
 import pandas as pd
 
-from annotmix.bench.formats import NONE, Sheet, Shown
 from annotmix.bench.results import EPOCHS, Results, collect
+from annotmix.bench.sheets import NONE, Sheet, Shown
 from annotmix.bench.store import Store
 from annotmix.bench.study import Study
 
@@ -31,13 +31,13 @@ def compare_two(study: Study, store: Store, a: str, b: str, score: str, epoch: s
         versions = sorted(set(_versions(runs[runs["status"] == "done"])))
         sides = []
         for name in (a, b):
-            found = [version for version in versions if _matches(version, name)]
-            if not found:
+            matching = [version for version in versions if _matches(version, name)]
+            if not matching:
                 raise ValueError(
                     f"{name!r} is no approach of the study {study.name!r} ({', '.join(labels)}) and no "
                     f"version of the code in the store ({', '.join(versions) or 'none'})."
                 )
-            sides.append(_values(_made_by(study, store, found), score, epoch))
+            sides.append(_values(_made_by(study, store, matching), score, epoch))
         keys, first = ["dataset", "approach", "seed"], "dataset, approach"
     pairs = sides[0].merge(sides[1], on=keys, suffixes=("_a", "_b"))
     if pairs.empty:

@@ -47,13 +47,13 @@ def draw_study(
 def draw_ranks(
     scores: Iterable[ranking.Scores], folder: Path, name: str, against: str, exclude: Sequence[str]
 ) -> Iterator[str]:
-    """Draw the rank map of scores, an epoch a row."""
+    """Draw the rank map of scores, one row per epoch."""
     try:
-        found = {part[0]: ranking.rank_sheet(part, against, exclude)[1] for part in scores}
+        comparisons = {part[0]: ranking.rank_sheet(part, against, exclude)[1] for part in scores}
     except ValueError as error:
         yield f"No rank map: {error}"
         return
-    yield from _save(figures.rank_map(found), folder, f"{name}-ranks")
+    yield from _save(figures.rank_map(comparisons), folder, f"{name}-ranks")
 
 
 def _save(figure: Any, folder: Path, name: str) -> Iterator[str]:

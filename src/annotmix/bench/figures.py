@@ -56,7 +56,7 @@ def save(figure: Any, folder: Path, name: str) -> list[Path]:
 
 
 def learning_curves(results: Results, history: pd.DataFrame) -> Any:
-    """clf-acc on test and annot-acc on training labels after every epoch, a panel a dataset.
+    """clf-acc on test and annot-acc on training labels after every epoch, one panel per dataset.
 
     Parameters
     ----------
@@ -110,8 +110,8 @@ def rank_map(comparisons: dict[str, Comparison]) -> Any:
         figure, axes = _plt().subplots(figsize=(0.62 * len(names) + 1.6, 0.55 * len(comparisons) + 1.5))
         image = axes.imshow(ranks, cmap="Blues_r", vmin=1, vmax=len(names), aspect="auto")
         for (row, column), value in np.ndenumerate(ranks):
-            found = list(comparisons.values())[row].table.loc[names[column]]
-            star = "\n★" if found["significant"] and found["z"] > 0 else ""
+            test = list(comparisons.values())[row].table.loc[names[column]]
+            star = "\n★" if test["significant"] and test["z"] > 0 else ""
             dark = np.dot(image.to_rgba(value)[:3], (0.299, 0.587, 0.114)) < 0.5
             axes.text(
                 column,
@@ -133,7 +133,7 @@ def rank_map(comparisons: dict[str, Comparison]) -> Any:
 
 
 def noise_curves(results: Results, epochs: Sequence[str] = EPOCHS) -> Any:
-    """clf-acc against the share of false labels, a panel an epoch, a line an approach."""
+    """clf-acc against the share of false labels, one panel per epoch, one line per approach."""
     share = {name: results.facts[name]["percent_false"] for name in results.datasets if name in results.facts}
     order = sorted(share, key=share.__getitem__)
     with _style():
@@ -143,10 +143,8 @@ def noise_curves(results: Results, epochs: Sequence[str] = EPOCHS) -> Any:
             # annot-mix first: the black line
             entries = sorted(results.study.approaches, key=lambda e: e.name != "annot-mix")
             for number, entry in enumerate(entries):
-                found = [(share[d], *groups[d, entry.label]) for d in order if (d, entry.label) in groups]
-                if found:
-                    x, mean, std = map(np.array, zip(*found, strict=True))
-                    axes.errorbar(x, mean, std, label=entry.label, **_line(number), capsize=2, elinewidth=0.8)
+                points = [(share[d], *groups[d, entry.label]) for d in order if (d, entry.label) in groups]
+                _errorbars(axes, points, number, entry.label)
             axes.set_title(_epoch_title(epoch))
             axes.set_xlabel("false labels [%]")
         panels[0].set_ylabel("clf-acc [%]")
@@ -155,7 +153,7 @@ def noise_curves(results: Results, epochs: Sequence[str] = EPOCHS) -> Any:
 
 
 def alpha_sweep(results: Results, epochs: Sequence[str] = EPOCHS) -> Any:
-    """clf-acc of annot-mix against α, a panel a dataset, a line an epoch; mixing within instances apart."""
+    """clf-acc of annot-mix against α, one panel per dataset; mixing within instances stands apart."""
     entries = [e for e in results.study.approaches if "alpha" in e.parameters]
     across = [e for e in entries if e.parameters.get("pairing", "across") == "across"]
     within = [e for e in entries if e not in across]
@@ -169,17 +167,12 @@ def alpha_sweep(results: Results, epochs: Sequence[str] = EPOCHS) -> Any:
             for number, epoch in enumerate(epochs):
                 groups, shift = _means(results, epoch), 0.12 * (number - (len(epochs) - 1) / 2)
                 for line, first in ((across, 0), (within, len(across))):
-                    found = [
+                    points = [
                         (first + i + shift, *groups[dataset, e.label])
                         for i, e in enumerate(line)
                         if (dataset, e.label) in groups
                     ]
-                    if found:
-                        x, mean, std = map(np.array, zip(*found, strict=True))
-                        label = _epoch_title(epoch) if line is across else None
-                        axes.errorbar(
-                            x, mean, std, label=label, **_line(number + 1), capsize=2, elinewidth=0.8
-                        )
+                    _errorbars(axes, points, number + 1, _epoch_title(epoch) if line is across else None)
             axes.set_title(dataset)
             axes.set_xticks(range(len(ticks)), ticks)
             axes.set_xlabel("α")
@@ -195,6 +188,15 @@ def _means(results: Results, epoch: str) -> dict[tuple[str, str], tuple[float, f
     return {(str(d), str(a)): (row["mean"], row["std"]) for (d, a), row in groups.iterrows()}
 
 
+def _errorbars(
+    axes: Any, points: Sequence[tuple[float, float, float]], number: int, label: str | None
+) -> None:
+    """A line through points (x, mean, std)."""
+    if points:
+        x, mean, std = zip(*points, strict=True)
+        axes.errorbar(x, mean, std, label=label, **_line(number), capsize=2, elinewidth=0.8)
+
+
 def _line(number: int) -> dict[str, Any]:
     """Colour, marker and style of a line; no two of them are alike."""
     return {
@@ -207,7 +209,7 @@ def _line(number: int) -> dict[str, Any]:
 
 
 def _panels(names: Sequence[str], width: float, height: float) -> tuple[Any, list[Any]]:
-    """A figure with a panel a name, at most four in a row."""
+    """A figure with one panel per name, at most four in a row."""
     columns = min(4, len(names))
     lines = -(-len(names) // columns)
     figure, grid = _plt().subplots(

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from annotmix.bench.formats import NONE, Sheet, Shown
 from annotmix.bench.results import Results
+from annotmix.bench.sheets import NONE, Sheet, Shown
 from annotmix.bench.stats import LEVEL, Comparison, compare, pivot
 
 #: Epoch, name of the score, rows `approach`, `dataset`, `value`.
@@ -80,8 +80,8 @@ def _score_column(table: pd.DataFrame, score: str | None, path: str) -> str:
 def rank_sheet(scores: Scores, against: str, exclude: Sequence[str]) -> tuple[Sheet, Comparison]:
     """Ranks, Friedman test and comparisons of one epoch, and what they say."""
     epoch, score, rows = scores
-    found = compare(pivot(rows, exclude), against)
-    table = found.table
+    comparison = compare(pivot(rows, exclude), against)
+    table = comparison.table
     cells = [
         (
             str(name),
@@ -95,27 +95,27 @@ def rank_sheet(scores: Scores, against: str, exclude: Sequence[str]) -> tuple[Sh
         )
         for name, row in table.iterrows()
     ]
-    k, n = len(table), len(found.datasets)
+    k, n = len(table), len(comparison.datasets)
     after = f" after the {epoch} epoch" if epoch in ("last", "best") else f", {epoch}" if epoch else ""
-    records = table.reset_index().assign(epoch=epoch, friedman_chi2=found.chi2, friedman_p=found.p)
+    records = table.reset_index().assign(epoch=epoch, friedman_chi2=comparison.chi2, friedman_p=comparison.p)
     notes = [
-        f"Friedman: χ² = {found.chi2:.3f} with {k - 1} degrees of freedom, p = {found.p:.2e}.",
+        f"Friedman: χ² = {comparison.chi2:.3f} with {k - 1} degrees of freedom, p = {comparison.p:.2e}.",
         f"z = (R − R of {against}) / √(k(k+1)/(6n)), k = {k} approaches, n = {n} datasets "
-        f"({', '.join(found.datasets)}); p two-sided, then Holm's step-down. "
+        f"({', '.join(comparison.datasets)}); p two-sided, then Holm's step-down. "
         f"★: {against} is better, significant at {LEVEL}; better: the other one is.",
     ]
-    if found.p >= LEVEL:
+    if comparison.p >= LEVEL:
         notes.append("The Friedman test does not say that approaches differ: do not read the comparisons.")
     if n <= _ROUGH_DATASETS or k <= _ROUGH_APPROACHES:
         notes.append(
             f"With at most {_ROUGH_DATASETS} datasets or {_ROUGH_APPROACHES} approaches the test's "
             "approximation is rough."
         )
-    if found.left_out:
-        notes.append(f"Left out, as a score is missing: {', '.join(found.left_out)}.")
+    if comparison.left_out:
+        notes.append(f"Left out, as a score is missing: {', '.join(comparison.left_out)}.")
     title = f"Ranks by {score}{after} (1 is best), compared with {against}"
     heads = ["approach", "mean rank", "z", "p", "p Holm", "significant"]
-    return Sheet(title, heads, cells, records, notes), found
+    return Sheet(title, heads, cells, records, notes), comparison
 
 
 def _verdict(row: pd.Series) -> str:

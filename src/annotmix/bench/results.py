@@ -23,12 +23,12 @@ class Results:
     ----------
     study : Study
     runs : DataFrame
-        A row a finished run: `dataset` and `approach` as tables call them, `seed`, and the columns of the
+        One row per finished run: `dataset` and `approach` as tables call them, `seed`, and the columns of the
         store, indexed by the run's number.
     scores : DataFrame
         `run`, `dataset`, `approach`, `seed`, `epoch`, `score`, `value`.
     facts : dict
-        By a dataset's name in tables, see `annotmix.bench.data.facts`.
+        By a dataset's name in tables, see `annotmix.bench.study_data.facts`.
     """
 
     study: Study

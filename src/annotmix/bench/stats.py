@@ -3,7 +3,11 @@
 Ranks are per dataset, 1 for the best, ties share their mean. With k approaches on n datasets and mean ranks
 R_i, the Friedman statistic (corrected for ties) follows χ² with k−1 degrees of freedom if all are alike. An
 approach i is compared with a chosen one j by z = (R_i − R_j) / √(k(k+1)/(6n)), two-sided normal p-values, and
-Holm's step-down correction for the k−1 comparisons.
+Holm's step-down correction for the k−1 comparisons. (The paper's notebook divides by √(k(k−1)/(6n)), and its
+loop accepts every remaining hypothesis at the first rejection.)
+
+Ranks and the Friedman test are scipy's. Holm's correction is written here: scipy has none, and statsmodels is
+a large dependency for five lines.
 
 Demšar: Statistical comparisons of classifiers over multiple data sets. JMLR 7, 2006.
 """
@@ -31,7 +35,7 @@ class Comparison:
     Attributes
     ----------
     table : DataFrame
-        A row an approach, best rank first: `rank`, and against the chosen one `z`, `p`, `p_holm`,
+        One row per approach, best rank first: `rank`, and against the chosen one `z`, `p`, `p_holm`,
         `significant` (missing for the chosen one itself).
     datasets : list of str
     chi2, p : float
@@ -59,6 +63,8 @@ def compare(scores: pd.DataFrame, against: str) -> Comparison:
     against : str
         The chosen approach, a column of `scores`.
     """
+    from scipy.stats import norm
+
     if against not in scores.columns:
         raise ValueError(
             f"There is no approach {against!r} to compare with; found {', '.join(scores.columns)}."
@@ -74,12 +80,12 @@ def compare(scores: pd.DataFrame, against: str) -> Comparison:
             f"{n} datasets{gap} are too few to say whether approaches differ: ranks over fewer than "
             f"{MIN_DATASETS} datasets are mostly chance, and the test's approximation does not hold."
         )
-    ranks = rank(whole.to_numpy(dtype=float))
-    mean = ranks.mean(axis=0)
-    chi2, p = friedman(ranks)
+    values = whole.to_numpy(dtype=float)
+    mean = rank(values).mean(axis=0)
+    chi2, p = friedman(values)
     others = [i for i, name in enumerate(whole.columns) if name != against]
     z = (mean - mean[list(whole.columns).index(against)]) / math.sqrt(k * (k + 1) / (6 * n))
-    raw = two_sided(z)
+    raw = 2 * norm.sf(np.abs(z))
     table = pd.DataFrame({"rank": mean, "z": z, "p": raw}, index=pd.Index(whole.columns, name="approach"))
     table["p_holm"] = math.nan
     table.iloc[others, table.columns.get_loc("p_holm")] = holm(raw[others])
@@ -97,28 +103,14 @@ def rank(scores: Floats) -> Floats:
     return np.asarray(rankdata(-scores, axis=1), dtype=float)
 
 
-def friedman(ranks: Floats) -> tuple[float, float]:
-    """The Friedman statistic, corrected for ties, and its p-value.
+def friedman(scores: Floats) -> tuple[float, float]:
+    """The Friedman statistic of scores, shape (n, k), corrected for ties, and its p-value."""
+    from scipy.stats import friedmanchisquare
 
-    Parameters
-    ----------
-    ranks : array, shape (n, k)
-    """
-    from scipy.stats import chi2
-
-    n, k = ranks.shape
-    spread = ((ranks - (k + 1) / 2) ** 2).sum() / (n * (k - 1))  # k(k+1)/12 without ties
-    if spread == 0:
-        return 0.0, 1.0  # everybody is level everywhere
-    statistic = n * ((ranks.mean(axis=0) - (k + 1) / 2) ** 2).sum() / spread
-    return float(statistic), float(chi2.sf(statistic, k - 1))
-
-
-def two_sided(z: Floats) -> Floats:
-    """Two-sided p-values of standard normal scores."""
-    from scipy.stats import norm
-
-    return np.asarray(2 * norm.sf(np.abs(z)), dtype=float)
+    if (scores == scores[:, :1]).all():
+        return 0.0, 1.0  # all approaches are level everywhere, which scipy answers with nan
+    statistic, p = friedmanchisquare(*scores.T)
+    return float(statistic), float(p)
 
 
 def holm(p: Floats) -> Floats:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from annotmix.bench.formats import NONE, Sheet, Shown
+from annotmix.bench.sheets import NONE, Sheet, Shown
 from annotmix.bench.store import Store, has_driver
 
 STATES = ("done", "running", "failed", "waiting", "skipped")
 
 
 def status(path: Path, study: str | None = None) -> Sheet:
-    """A row a dataset of the study that was started last, or of the named one, with what has to be said."""
+    """One row per dataset of the study that was started last, or of the named one; notes say the rest."""
     with Store(path) as store:
         plan, table = store.plan(study), store.runs()
     if plan is None:
@@ -33,7 +33,7 @@ def status(path: Path, study: str | None = None) -> Sheet:
     for dataset, row in counts.iterrows():
         mean = f"{seconds[dataset]:.1f}" if dataset in seconds.index else NONE
         rows.append((str(dataset), [*(Shown(str(row[state])) for state in STATES), Shown(mean)]))
-    heads = ["dataset", *STATES, "seconds a run"]
+    heads = ["dataset", *STATES, "seconds per run"]
     notes = [_driver(runs, alive), *_running(runs), *_failed(runs)]
     return Sheet(f"{plan.study}: {len(runs)} runs", heads, rows, counts.reset_index(), notes)
 
@@ -50,7 +50,7 @@ def tracebacks(path: Path, study: str | None = None) -> str:
 
 
 def _newest(table: pd.DataFrame, alive: bool) -> pd.DataFrame:
-    """One row a key: running now, else done, else failed; what a killed driver left running is nothing."""
+    """One row per key: running now, else done, else failed; what a killed driver left running is nothing."""
     table = table[alive | (table["status"] != "running")]
     order = table["status"].map({"failed": 0, "done": 1, "running": 2})
     newest = table.assign(order=order).sort_values(["order", "id"]).drop_duplicates("key", keep="last")
@@ -69,7 +69,7 @@ def _driver(runs: pd.DataFrame, alive: bool) -> str:
     busy = int((runs["status"] == "running").sum())
     if alive:
         return f"Time left: {text}, with {busy} at a time."
-    return f"No driver is running; `annotmix bench run` goes on. Work left: {text} for one worker."
+    return f"No driver is running; `annotmix bench run` resumes. Work left: {text} for one worker."
 
 
 def time_left(runs: pd.DataFrame, now: float) -> float | None:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from annotmix.bench.study import Run
 
 FORMAT = 1
-DEFAULT = Path("annotmix-bench.sqlite")
 _APPLICATION = 0x616E6D78  # "anmx", marks the file as ours
 _ENVIRONMENT = ("version", "commit", "dirty", "python", "torch", "numpy", "platform", "cpus")
 _SCHEMA = """
@@ -66,8 +65,8 @@ CREATE TABLE IF NOT EXISTS dataset (
 CREATE TABLE IF NOT EXISTS plan (     -- what the last driver of a study set out to do
     study TEXT PRIMARY KEY,
     started REAL NOT NULL,
-    runs TEXT NOT NULL,               -- JSON: [dataset, approach, seed, key] a run, as tables name them
-    skipped TEXT NOT NULL             -- JSON: datasets that could not be had
+    runs TEXT NOT NULL,               -- JSON: [dataset, approach, seed, key] of all runs, by names in tables
+    skipped TEXT NOT NULL             -- JSON: datasets that were not available
 );
 """
 

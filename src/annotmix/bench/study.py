@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import inspect
 import json
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, TypeVar
 
+from annotmix._common.words import did_you_mean
 from annotmix.approaches import get_approach
 from annotmix.datasets.loading import get_spec
 from annotmix.estimators import classifier_class
@@ -92,8 +92,8 @@ class Run:
         """
         defaults = parameter_defaults(self.approach.name)
         own = {name: defaults[name] for name in get_approach(self.approach.name).hyper_parameters()}
-        given = {**get_spec(self.dataset.name).settings, **self.dataset.settings, **self.approach.parameters}
-        parameters = {**own, **{name: _like(defaults[name], value) for name, value in given.items()}}
+        chosen = {**get_spec(self.dataset.name).settings, **self.dataset.settings, **self.approach.parameters}
+        parameters = {**own, **{name: _like(defaults[name], value) for name, value in chosen.items()}}
         return {
             "dataset": self.dataset.source,
             "approach": self.approach.name,
@@ -175,8 +175,7 @@ def _pick(
     known = dict.fromkeys(name for entry in entries for name in names(entry))
     for name in wanted:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, known)
             raise ValueError(f"The study {study!r} has no {what} {name!r}.{hint} It has {', '.join(known)}.")
     return tuple(e for e in entries if not wanted or not set(names(e)).isdisjoint(wanted))
 

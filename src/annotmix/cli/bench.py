@@ -60,7 +60,7 @@ def run(
         Path | None, typer.Option(help="Folder with the files; else ANNOTMIX_DATA, else the cache.")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Local processes, one thread each; by default one a core.")
+        int | None, typer.Option(min=1, help="Local processes, one thread each; by default one per core.")
     ] = None,
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://…")] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Do failed runs again.")] = False,
@@ -71,17 +71,17 @@ def run(
 ) -> None:
     """Do what is missing of a study.
 
-    A run that is in the store is not done again: a study that was stopped or killed goes on where it was.
+    A run that is in the store is not done again: a study that was stopped or killed resumes where it was.
 
     Example: annotmix bench run quick
     """
     with one_line(OSError, ValueError, ImportError):
-        from annotmix.bench import runner
+        from annotmix.bench import driver
 
-        found = _study(study, datasets, approaches, seeds, modules)
+        chosen = _study(study, datasets, approaches, seeds, modules)
         try:
-            outcome = runner.run_study(
-                found,
+            outcome = driver.run_study(
+                chosen,
                 store,
                 data_dir=data,
                 workers=workers,
@@ -91,7 +91,7 @@ def run(
                 modules=modules or [],
             )
         except KeyboardInterrupt:
-            typer.echo("Stopped. The same command goes on from here.", err=True)
+            typer.echo("Stopped. The same command resumes from here.", err=True)
             raise typer.Exit(130) from None
     typer.echo(str(outcome))
     if outcome.failed or outcome.failed_before:
@@ -99,10 +99,10 @@ def run(
 
 
 def _study(study: str, datasets: str, approaches: str, seeds: int | None, modules: list[str] | None) -> Any:
-    from annotmix.bench import reading, runner
+    from annotmix.bench import driver, study_files
 
-    runner.import_modules(modules or [])
-    return reading.read_study(study).narrowed(_names(datasets), _names(approaches), seeds)
+    driver.import_modules(modules or [])
+    return study_files.read_study(study).narrowed(_names(datasets), _names(approaches), seeds)
 
 
 def _results(
@@ -111,9 +111,9 @@ def _results(
     from annotmix.bench.results import collect
     from annotmix.bench.store import Store
 
-    found = _study(study, datasets, approaches, seeds, modules)
+    chosen = _study(study, datasets, approaches, seeds, modules)
     with Store(store) as opened:
-        return collect(found, opened)
+        return collect(chosen, opened)
 
 
 def _names(text: str) -> list[str]:
@@ -142,11 +142,11 @@ def tables(
     Example: annotmix bench tables benchmark --score perf-auroc --paper --format markdown
     """
     with one_line(OSError, ValueError, ImportError):
-        from annotmix.bench import formats, tables
+        from annotmix.bench import score_tables, sheets
 
         collected = _results(study, datasets, approaches, seeds, modules, store)
-        sheets = tables.make_tables(collected, score, epoch.chosen, paper)
-        _write(formats.render(sheets, form.value), out)
+        made = score_tables.make_tables(collected, score, epoch.chosen, paper)
+        _write(sheets.render(made, form.value), out)
 
 
 def _write(text: str, out: Path | None) -> None:
@@ -183,15 +183,15 @@ def stats(
     Example: annotmix bench stats my-results.csv --against annot-mix
     """
     with one_line(OSError, ValueError, ImportError):
-        from annotmix.bench import formats, ranking
+        from annotmix.bench import ranking, sheets
 
         if source.lower().endswith(".csv"):
             parts = ranking.from_csv(source, score or None)
         else:
             collected = _results(source, datasets, approaches, seeds, modules, store)
             parts = ranking.from_results(collected, score or "clf-acc", epoch.chosen)
-        sheets = [ranking.rank_sheet(part, against, _names(exclude))[0] for part in parts]
-        _write(formats.render(sheets, form.value), out)
+        made = [ranking.rank_sheet(part, against, _names(exclude))[0] for part in parts]
+        _write(sheets.render(made, form.value), out)
 
 
 @bench.command()
@@ -202,12 +202,12 @@ def status(
 ) -> None:
     """What is done, running and failed, and how much time is left."""
     with one_line(OSError, ValueError, ImportError):
-        from annotmix.bench import formats, status
+        from annotmix.bench import sheets, status
 
         if errors:
             typer.echo(status.tracebacks(store, study or None), nl=False)
         else:
-            typer.echo(formats.terminal(status.status(store, study or None)), nl=False)
+            typer.echo(sheets.terminal(status.status(store, study or None)), nl=False)
 
 
 @bench.command()
@@ -230,13 +230,13 @@ def compare(
     Example: annotmix bench compare alpha=1 alpha=0 --study ablation
     """
     with one_line(OSError, ValueError, ImportError):
-        from annotmix.bench import comparing, formats
+        from annotmix.bench import comparing, sheets
         from annotmix.bench.store import Store
 
-        found = _study(study, datasets, approaches, seeds, modules)
+        chosen = _study(study, datasets, approaches, seeds, modules)
         with Store(store) as opened:
-            sheets = [comparing.compare_two(found, opened, a, b, score, e) for e in epoch.chosen]
-        _write(formats.render(sheets, form.value), out)
+            made = [comparing.compare_two(chosen, opened, a, b, score, e) for e in epoch.chosen]
+        _write(sheets.render(made, form.value), out)
 
 
 @bench.command()
@@ -268,7 +268,7 @@ def figures(
             for line in drawing.draw_ranks(parts, out, Path(source).stem, against, _names(exclude)):
                 typer.echo(line)
             return
-        found = _study(source, datasets, approaches, seeds, modules)
+        chosen = _study(source, datasets, approaches, seeds, modules)
         with Store(store) as opened:
-            for line in drawing.draw_study(found, opened, out, against, _names(exclude)):
+            for line in drawing.draw_study(chosen, opened, out, against, _names(exclude)):
                 typer.echo(line)

@@ -23,20 +23,20 @@ def datasets(
 ) -> None:
     """List the paper's datasets; show their figures beside the paper's.
 
-    Without a name: what there is, and which files are at hand. With a name or --all: Table 1 of the paper and
-    what the files at hand give.
+    Without a name: all datasets, and which of their files are here. With a name or --all: Table 1 of the
+    paper beside the figures of the files that are here.
 
     Example: annotmix datasets mgc --data my-data
     """
-    from annotmix.datasets import fetch, figures, loading
+    from annotmix.datasets import fetch, loading, overview
 
     with one_line(OSError, ValueError):
         if name:
             spec = loading.get_spec(name)
             if download:
                 fetch.obtain({**spec.files, **spec.instances}, data)
-            typer.echo(figures.describe(name, data, published))
+            typer.echo(overview.describe(name, data, published))
         elif every:
-            typer.echo(figures.table(None, data, published))
+            typer.echo(overview.table(None, data, published))
         else:
-            typer.echo(figures.listing(data))
+            typer.echo(overview.listing(data))

@@ -1,4 +1,4 @@
-"""The paper's datasets by name: one table of specifications, one reader a format."""
+"""The paper's datasets by name: one table of specifications, one reader per format."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ _ARRAY_MAKERS = {("numpy.core.multiarray", "_reconstruct"), ("numpy._core.multia
 
 
 def read_cifar_h(paths: Mapping[str, Path], classes: tuple[str, ...], n_annotators: int) -> Raw:
-    """CIFAR-10H: the test images, labelled by the `n_annotators` least accurate people; a row a label.
+    """CIFAR-10H: the test images, labelled by the `n_annotators` least accurate people.
 
     Attention checks are left out. Of several labels of one person for one image the first is kept; of equally
     accurate people the one with the lower number comes first.
@@ -65,13 +65,13 @@ def read_cifar_h(paths: Mapping[str, Path], classes: tuple[str, ...], n_annotato
     person = rows.integers(rows.column(place["annotator_id"]), 0, 10**6, "annotator_id")
     image = rows.integers(rows.column(place["cifar10_test_test_idx"]), 0, 9999, "cifar10_test_test_idx")
     true = rows.integers(rows.column(place["true_label"]), 0, last, "true_label")
-    given = rows.integers(rows.column(place["chosen_label"]), 0, last, "chosen_label")
+    codes = rows.integers(rows.column(place["chosen_label"]), 0, last, "chosen_label")
     people, annotator = np.unique(person, return_inverse=True)
     if len(people) < n_annotators:
         raise DatasetFileError(
-            paths["labels"], f"labels of {len(people)} people; {n_annotators} are asked for."
+            paths["labels"], f"labels of {len(people)} people; {n_annotators} were expected."
         )
-    accuracy = np.bincount(annotator, true == given) / np.bincount(annotator)
+    accuracy = np.bincount(annotator, true == codes) / np.bincount(annotator)
     worst = np.sort(np.argsort(accuracy, kind="stable")[:n_annotators])
     _, first = np.unique(person * 10_000 + image, return_index=True)
     chosen = first[np.isin(annotator[first], worst)]
@@ -79,7 +79,7 @@ def read_cifar_h(paths: Mapping[str, Path], classes: tuple[str, ...], n_annotato
     labels = Annotations(
         item,
         np.searchsorted(worst, annotator[chosen]),
-        given[chosen],
+        codes[chosen],
         images,
         people[worst],
         objects(classes),
@@ -126,12 +126,12 @@ def read_cifar_n(
         Files with the images.
     """
     human = read_torch(paths["labels"])
-    y, given = (_labels(paths["labels"], human, key, len(classes)) for key in ("clean_label", label))
+    y, codes = (_labels(paths["labels"], human, key, len(classes)) for key in ("clean_label", label))
     own = np.stack([_labels(paths["labels"], human, key, len(classes)) for key, _ in candidates], axis=1)
-    if not len(y) == len(given) == len(own):
+    if not len(y) == len(codes) == len(own):
         raise DatasetFileError(paths["labels"], "its labels are not of one length.")
-    who = (own == given[:, None]).argmax(axis=1)
-    if not (own[np.arange(len(y)), who] == given).all():
+    who = (own == codes[:, None]).argmax(axis=1)
+    if not (own[np.arange(len(y)), who] == codes).all():
         raise DatasetFileError(paths["labels"], f"some of its {label!r} are the labels of nobody.")
     place, rows = split_header(read_csv(paths["people"]), *(column for _, column in candidates))
     if len(rows) * batch != len(y):
@@ -141,7 +141,7 @@ def read_cifar_n(
     )
     image = np.arange(len(y))
     names, annotator = np.unique(people[image // batch, who], return_inverse=True)
-    labels = Annotations(image, annotator, given, image, names, objects(classes))
+    labels = Annotations(image, annotator, codes, image, names, objects(classes))
     parts = {"train": Part(y, image)}
     if "images" in paths:
         X, truth = read_images(paths["images"], train, len(classes))
@@ -162,7 +162,7 @@ def read_images(
         batch = _unpickle(path, path.read_bytes())
         data = batch.get(b"data")
         if not isinstance(data, np.ndarray) or data.dtype != np.uint8 or data.shape[1:] != (3072,):
-            raise DatasetFileError(path, "not a CIFAR file: no 'data' of 3072 bytes an image.")
+            raise DatasetFileError(path, "not a CIFAR file: no 'data' of 3072 bytes per image.")
         key = b"fine_labels" if b"fine_labels" in batch else b"labels"
         codes = _labels(path, batch, key, n_classes)
         if len(codes) != len(data):
@@ -178,10 +178,10 @@ def read_torch(path: Path) -> dict[Any, Any]:
 
 
 def _unpickle(path: Path, content: bytes) -> dict[Any, Any]:
-    found = guarded(path, lambda: _Unpickler(io.BytesIO(content), encoding="bytes").load())
-    if not isinstance(found, dict):
-        raise DatasetFileError(path, f"a dictionary was expected, found {type(found).__name__}.")
-    return found
+    saved = guarded(path, lambda: _Unpickler(io.BytesIO(content), encoding="bytes").load())
+    if not isinstance(saved, dict):
+        raise DatasetFileError(path, f"a dictionary was expected, found {type(saved).__name__}.")
+    return saved
 
 
 class _Unpickler(pickle._Unpickler):  # the one in Python: the one in C lets a damaged file fill the memory
@@ -208,9 +208,9 @@ def _latin_1(text: str, encoding: str) -> bytes:
     return text.encode("latin-1")
 
 
-def _labels(path: Path, found: dict[Any, Any], key: Any, n_classes: int) -> Codes:
+def _labels(path: Path, saved: dict[Any, Any], key: Any, n_classes: int) -> Codes:
     name = key.decode() if isinstance(key, bytes) else key
-    listed = found.get(key)
+    listed = saved.get(key)
     values = guarded(path, lambda: np.asarray(listed if isinstance(listed, list | np.ndarray) else ()))
     if values.ndim != 1 or values.dtype.kind not in "iu":
         raise DatasetFileError(path, f"no list {name!r} of class numbers.")

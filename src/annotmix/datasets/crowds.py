@@ -51,7 +51,7 @@ def _networks(
 
     assert spec.simulation is not None
     X = {name: _features(part.X, spec.kind, crowd.encoder) for name, part in parts.items()}
-    found = simulate_annotators(
+    simulated = simulate_annotators(
         X["train"],
         parts["train"].y,
         [X["test"]],
@@ -65,7 +65,7 @@ def _networks(
         cache=cache_folder() / "simulated",
         progress=crowd.progress,
     )
-    return {name: found.annotations(number, classes) for number, name in enumerate(LABELLED)}
+    return {name: simulated.annotations(number, classes) for number, name in enumerate(LABELLED)}
 
 
 def _parametric(

@@ -1,4 +1,10 @@
-"""Where the files of datasets are: found in the folders of the user, or fetched from their homes."""
+"""Where the files of datasets are: in the folders of the user, or downloaded from their homes.
+
+Why not pooch: every call downloads into a temporary file of its own, so that a download that broke off starts
+again (archives here have up to 600 MB) and several processes fetch the same file several times (its issue 411
+declines a lock); and it would bring requests and six more packages. `_download` and the three functions below
+it do both with urllib.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +39,11 @@ _MEGABYTE = 1 << 20
 
 
 class DatasetMissingError(FileNotFoundError):
-    """A file that is not at hand; says where it comes from and where to put it."""
+    """A file that is in none of the folders; says where it comes from and where to put it."""
 
 
 def data_folders(data_dir: str | os.PathLike[str] | None = None) -> list[Path]:
-    """The folders in which files are looked for, in this order: the given one, ANNOTMIX_DATA, the cache."""
+    """The folders in which files are looked for, in this order: `data_dir`, ANNOTMIX_DATA, the cache."""
     named = [data_dir, os.environ.get(VARIABLE), cache_folder() / "data"]
     return list(dict.fromkeys(Path(folder).expanduser() for folder in named if folder))
 
@@ -101,7 +107,7 @@ def _fetch(file: File, others: Iterable[File], folder: Path, progress: bool) -> 
 def _download(url: str, path: Path, checksum: str | None, progress: bool) -> None:
     """Fetch `url` as `path`, which appears only when it is whole and has its checksum.
 
-    What arrived before a failure stays beside it as `.part`, and the next try goes on from there if the
+    What arrived before a failure stays beside it as `.part`, and the next try resumes there if the
     server can and its file is still the same.
     """
     locks = cache_folder() / "locks"
@@ -120,23 +126,21 @@ def _download(url: str, path: Path, checksum: str | None, progress: bool) -> Non
 def _receive(url: str, part: Path, progress: bool) -> None:
     """Bring `part` to its full length."""
     with _open(url, part) as reply:
-        goes_on = reply.status == http.HTTPStatus.PARTIAL_CONTENT
-        done = part.stat().st_size if goes_on else 0
+        resumes = reply.status == http.HTTPStatus.PARTIAL_CONTENT
+        done = part.stat().st_size if resumes else 0
         length = reply.headers["Content-Length"]
         total = None if length is None else done + int(length)
         steps = Progress(f"{part.stem} (MB)", _megabytes(total or 0), done // _MEGABYTE, show=progress)
         part.parent.mkdir(parents=True, exist_ok=True)  # not before: without a network no folder is made
         try:
-            with open(part, "ab" if goes_on else "wb") as file, steps:
+            with open(part, "ab" if resumes else "wb") as file, steps:
                 while block := reply.read(_MEGABYTE):
                     file.write(block)
                     steps.advance()
         finally:
             _keep_for_later(part, reply.headers["Last-Modified"])
     if total is not None and part.stat().st_size != total:
-        raise ConnectionError(
-            f"{part.stat().st_size} of {total} bytes arrived; try again to go on from there"
-        )
+        raise ConnectionError(f"{part.stat().st_size} of {total} bytes arrived; try again to resume there")
 
 
 def _open(url: str, part: Path) -> Any:

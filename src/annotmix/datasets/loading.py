@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from annotmix._common.words import did_you_mean
 from annotmix.datasets.catalogue import SPECS
 from annotmix.datasets.crowds import Crowd, simulated_labels
 from annotmix.datasets.fetch import obtain
@@ -122,9 +122,9 @@ def list_datasets() -> list[str]:
 def get_spec(name: str) -> Spec:
     """The row of the table of datasets with this name."""
     if name not in SPECS:
-        near = difflib.get_close_matches(str(name), SPECS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"There is no dataset {name!r}.{hint} Known are {', '.join(SPECS)}.")
+        raise ValueError(
+            f"There is no dataset {name!r}.{did_you_mean(name, SPECS)} Known are {', '.join(SPECS)}."
+        )
     return SPECS[name]
 
 
@@ -154,24 +154,13 @@ def build(spec: Spec, raw: Raw, crowd: Crowd) -> Dataset:
     if spec.simulation is not None:
         labels, test_labels = simulated_labels(spec, parts, raw.classes, crowd)
     assert labels is not None
-    instances = {name: part.X for name, part in parts.items()}
-    truth = {name: raw.classes[part.y] for name, part in parts.items()}
+    arrays = {}
+    for name, suffix in (("train", ""), ("valid", "_valid"), ("test", "_test")):
+        arrays[f"X{suffix}"], arrays[f"y{suffix}"] = parts[name].X, raw.classes[parts[name].y]
+    about = {key: getattr(spec, key) for key in ("name", "kind", "description", "citation", "licence")}
+    settings = dict(spec.settings)
     return Dataset(
-        name=spec.name,
-        kind=spec.kind,
-        X=instances["train"],
-        labels=labels,
-        y=truth["train"],
-        X_valid=instances["valid"],
-        y_valid=truth["valid"],
-        X_test=instances["test"],
-        y_test=truth["test"],
-        test_labels=test_labels,
-        classes=raw.classes,
-        settings=dict(spec.settings),
-        description=spec.description,
-        citation=spec.citation,
-        licence=spec.licence,
+        **about, **arrays, labels=labels, test_labels=test_labels, classes=raw.classes, settings=settings
     )
 
 

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from annotmix._common.progress import Progress
-from annotmix.datasets.matlab import read_arrays
+from annotmix.datasets.fetch import matches
 from annotmix.datasets.rows import (
     Codes,
     DatasetFileError,
@@ -38,7 +39,7 @@ PARTS = ("train", "valid", "test")
 
 
 def read_crowd_table(paths: Paths, classes: Sequence[str]) -> Raw:
-    """Tables with a header: `id`, features, `class`; a third one with a row a label and the `annotator`.
+    """Tables with a header: `id`, features, `class`; a third one with one row per label and the `annotator`.
 
     Of several labels of one annotator for one instance the first is kept.
     """
@@ -47,11 +48,12 @@ def read_crowd_table(paths: Paths, classes: Sequence[str]) -> Raw:
     if same != columns:
         raise DatasetFileError(paths["test"], f"its columns are not those of {paths['train'].name!r}.", 1)
     place, rows = split_header(read_csv(paths["labels"]), "id", "annotator", "class")
-    item = rows.codes(rows.column(place["id"]), train.items, "id")
-    names, annotator = np.unique(rows.column(place["annotator"]), return_inverse=True)
-    label = rows.codes(rows.column(place["class"]), classes, "class")
-    _, first = np.unique(item * len(names) + annotator, return_index=True)
-    labels = Annotations(item[first], annotator[first], label[first], train.items, names, objects(classes))
+    table = pd.DataFrame({name: objects(rows.column(place[name])) for name in ("id", "annotator", "class")})
+    for name, known in (("id", train.items), ("class", classes)):
+        rows.codes(table[name], known, name)  # an error names the line
+    labels = Annotations.from_long(
+        table, "id", "annotator", "class", duplicates="first", items=train.items, classes=classes
+    )
     return Raw(objects(classes), {"train": train, "test": test}, labels)
 
 
@@ -65,10 +67,10 @@ def _feature_table(path: Path, classes: Sequence[str]) -> tuple[list[str], Part]
 
 
 def read_label_matrix(paths: Paths, classes: Sequence[str]) -> Raw:
-    """A matrix of class numbers, a row a photo and a column an annotator, -1 where a label is missing.
+    """A matrix of class numbers, one row per photo and one column per annotator, -1 where a label is missing.
 
-    Annotators without labels are left out; the others are named by their column, counted from 0. Instances
-    are the photos `<class>/<name>` of a folder a part, or the rows of a `.npy` file a part.
+    Annotators without labels are left out; the others are named by their column, counted from 0. Items are
+    the photos `<class>/<name>` of one folder per part, or the rows of one `.npy` file per part.
     """
     parts = {}
     for part in PARTS:
@@ -99,7 +101,7 @@ def _photos_or_features(
         return _photos(path, [f"{folder}/{name}" for folder, name in zip(folders, names, strict=True)])
     X = np.asarray(guarded(path, lambda: np.load(path, allow_pickle=False)))
     if X.ndim != 2 or X.dtype.kind != "f" or not np.isfinite(X).all():
-        raise DatasetFileError(path, f"finite features a row were expected, found {X.dtype} of {X.shape}.")
+        raise DatasetFileError(path, f"finite features were expected, found {X.dtype} of {X.shape}.")
     _require_length(path, len(X), len(names), path.with_name("the list of names"))
     return X
 
@@ -179,8 +181,16 @@ def read_news(paths: Paths, classes: Sequence[str]) -> Raw:
     return Raw(objects(classes), parts)
 
 
-def read_mat(paths: Paths, classes: Sequence[int]) -> Raw:
-    """MATLAB files: the class of every photo, and the numbers of the photos of every part, both from 1."""
+def read_mat(paths: Paths, classes: Sequence[int], checksums: Mapping[str, str]) -> Raw:
+    """MATLAB files: the class of every photo, and the numbers of the photos of every part, both from 1.
+
+    scipy's reader can crash the whole process on a damaged file, so a file is read only with its checksum.
+    """
+    for key, checksum in checksums.items():
+        if not matches(paths[key], checksum):
+            raise DatasetFileError(
+                paths[key], f"damaged, or another version: it does not have the {checksum}."
+            )
     label = _mat(paths["classes"], "labels", len(classes))
     parts = {}
     for part, key in zip(PARTS, ("trnid", "valid", "tstid"), strict=True):
@@ -194,14 +204,16 @@ def read_mat(paths: Paths, classes: Sequence[int]) -> Raw:
 
 
 def _mat(path: Path, key: str, highest: int) -> Codes:
-    values = guarded(path, lambda: read_arrays(path.read_bytes())[key])
+    from scipy.io import loadmat
+
+    values = guarded(path, lambda: loadmat(path)[key].ravel())
     if values.dtype.kind not in "iu" or not len(values) or not 1 <= values.min() <= values.max() <= highest:
         raise DatasetFileError(path, f"{key!r} must be integers from 1 to {highest}.")
     return np.asarray(values, dtype=np.int64)
 
 
 def read_photo_lists(paths: Paths, classes: None) -> Raw:
-    """A list of photos `class/name` a part."""
+    """One list of photos `class/name` per part."""
     lists = {part: read_lines(paths["lists"] / name) for part, name in zip(PARTS, _LISTS, strict=True)}
     names = sorted({row[0].partition("/")[0] for rows in lists.values() for row in rows.cells})
     parts = {}
@@ -239,6 +251,6 @@ def _photos(folder: Path, names: Sequence[str] | NDArray[Any]) -> NDArray[Any]:
     return objects(map(str, paths))
 
 
-def _require_length(path: Path, found: int, expected: int, other: Path) -> None:
-    if found != expected:
-        raise DatasetFileError(path, f"{found} rows, but {expected} in {other.name!r}; one may be cut off.")
+def _require_length(path: Path, length: int, expected: int, other: Path) -> None:
+    if length != expected:
+        raise DatasetFileError(path, f"{length} rows, but {expected} in {other.name!r}; one may be cut off.")

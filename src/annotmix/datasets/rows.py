@@ -25,8 +25,8 @@ Codes = NDArray[np.int64]
 class DatasetFileError(ValueError):
     """A file that is not what it should be."""
 
-    def __init__(self, path: Path, found: str, line: int | None = None):
-        super().__init__(f"{str(path)!r}{'' if line is None else f', line {line}'}: {found}")
+    def __init__(self, path: Path, problem: str, line: int | None = None):
+        super().__init__(f"{str(path)!r}{'' if line is None else f', line {line}'}: {problem}")
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Part:
     items : array, shape (n,)
         Their names.
     X : array, shape (n, ...), optional
-        Features, texts, paths or images; None where the files with the instances are not at hand.
+        Features, texts, paths or images; None where the files with the instances are absent.
     """
 
     y: Codes
@@ -119,8 +119,8 @@ class Rows:
         values = values.reshape(len(self), last - first)
         if (wrong := np.argwhere(~np.isfinite(values))).size:
             row, column = int(wrong[0, 0]), first + int(wrong[0, 1])
-            found = self.cells[row][column]
-            raise self.error(row, f"column {column + 1} must be a finite number, found {found!r:.60}.")
+            cell = self.cells[row][column]
+            raise self.error(row, f"column {column + 1} must be a finite number, found {cell!r:.60}.")
         return values
 
     def unique(self, column: Sequence[str], what: str) -> NDArray[Any]:
@@ -131,9 +131,9 @@ class Rows:
                 raise self.error(row, f"{what} {cell!r:.60} stood already in line {self.lines[seen[cell]]}.")
         return objects(column)
 
-    def error(self, row: int, found: str) -> DatasetFileError:
+    def error(self, row: int, problem: str) -> DatasetFileError:
         """An error that names the line of a row."""
-        return DatasetFileError(self.path, found, self.lines[row])
+        return DatasetFileError(self.path, problem, self.lines[row])
 
 
 def read_text(path: Path, encoding: str = "utf-8") -> str:
@@ -162,7 +162,7 @@ def guarded(path: Path, read: Callable[[], Any]) -> Any:
 
 
 def read_lines(path: Path, encoding: str = "utf-8") -> Rows:
-    """A file as rows of one cell, a line each."""
+    """A file as rows of one cell, one row per line."""
     kept = [
         (number, line.strip()) for number, line in enumerate(read_text(path, encoding).split("\n"), start=1)
     ]

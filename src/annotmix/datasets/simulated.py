@@ -11,6 +11,10 @@ from annotmix.datasets.spec import ENCODED, TABULAR, Figures, File, Simulation, 
 _TREC_URL = "https://cogcomp.seas.upenn.edu/Data/QA/QC"
 _AGNEWS_URL = "https://raw.githubusercontent.com/mhjabreel/CharCnn_Keras/master/data/ag_news_csv"
 _FLOWERS_URL = "https://www.robots.ox.ac.uk/~vgg/data/flowers/102"
+_FLOWERS_SHA256 = {
+    "classes": "sha256:4903e94206bac23bf772aadf06451916df56b58fc483a62db32a97b82656651d",
+    "parts": "sha256:46b8678f91fd95d3c8f4feab80d271a6c834a1dd896fe29fd3e6ad9ce5c8dccd",
+}
 _DTD_URL = "https://www.robots.ox.ac.uk/~vgg/data/dtd/download/dtd-r1.0.1.tar.gz"
 _DTD_MD5 = "md5:fff73e5086ae6bdbea199a49dfb8a4c1"
 
@@ -61,17 +65,10 @@ SIMULATED = (
         reader=readers.read_mat,
         settings=ENCODED,
         files={
-            "classes": File(
-                "flowers102/imagelabels.mat",
-                f"{_FLOWERS_URL}/imagelabels.mat",
-                "sha256:4903e94206bac23bf772aadf06451916df56b58fc483a62db32a97b82656651d",
-            ),
-            "parts": File(
-                "flowers102/setid.mat",
-                f"{_FLOWERS_URL}/setid.mat",
-                "sha256:46b8678f91fd95d3c8f4feab80d271a6c834a1dd896fe29fd3e6ad9ce5c8dccd",
-            ),
+            key: File(f"flowers102/{name}", f"{_FLOWERS_URL}/{name}", _FLOWERS_SHA256[key])
+            for key, name in (("classes", "imagelabels.mat"), ("parts", "setid.mat"))
         },
+        options={"checksums": _FLOWERS_SHA256},
         instances={
             "images": File(
                 "flowers102/jpg",

@@ -29,23 +29,10 @@ from annotmix.reading.input_files import (
 from annotmix.reading.values import LONGEST_TEXT, as_ids, readable
 
 #: Columns of these names hold labels or annotators, and no features.
-_NO_FEATURES = frozenset(
-    [
-        "label",
-        "labels",
-        "class",
-        "truth",
-        "gold",
-        "target",
-        "truelabel",
-        "goldlabel",
-        "groundtruth",
-        "worker",
-        "workerid",
-        "annotator",
-        "annotatorid",
-    ]
-)
+_NO_FEATURES = {
+    "label", "labels", "class", "truth", "gold", "target", "truelabel", "goldlabel", "groundtruth",
+    "worker", "workerid", "annotator", "annotatorid",
+}  # fmt: skip
 _IMAGES = frozenset([".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff"])
 
 
@@ -102,16 +89,13 @@ def read_features(
             "--item-column NAME."
         )
     file = InputFile(path)
-    table = file.table
-    column = find_column(table.columns, "id", item, path.name)
-    names, changed = as_ids(table[column])
-    kept, more = _kept(table, column, set(include), set(exclude), path.name)
-    rows, repeats = _first_of_each(names, path.name)
+    column = find_column(file.table.columns, "id", item, path.name)
+    kept, left_out = _kept(file.table, column, set(include), set(exclude), path.name)
+    rows, names, changed = _first_of_each(file.table[column], path.name)
     note = f"{path.name}: features of items named by the column {column!r}."
-    notes = [*file.notes, note, *changed, *more, *repeats]
-    features = table[kept].iloc[rows].reset_index(drop=True)
-    ids_kept = [str(names[n]) for n in rows]
-    return Instances("features", ids_kept, features, notes, [file.source("features")], column)
+    features = file.table[kept].iloc[rows].reset_index(drop=True)
+    notes = [*file.notes, note, *left_out, *changed]
+    return Instances("features", names, features, notes, [file.source("features")], column)
 
 
 def read_texts(path: Path, column: str | None = None, item: str | None = None) -> Instances:
@@ -119,22 +103,20 @@ def read_texts(path: Path, column: str | None = None, item: str | None = None) -
     file = InputFile(path)
     table = file.table
     key = find_column(table.columns, "id", item, path.name)
+    rows, names, changed = _first_of_each(table[key], path.name)
     others = [name for name in table.columns if name != key]
     text = find_column(
         others, "text", column or guess_column(others, "text") or _longest(table[others]), path.name
     )
-    names, changed = as_ids(table[key])
-    rows, repeats = _first_of_each(names, path.name)
     texts = [_text(value) for value in table[text].iloc[rows]]
     empty = sum(not value.strip() for value in texts)
-    note = f"{path.name}: texts in the column {text!r}, items in {key!r}."
-    notes = [*file.notes, note, *changed, *repeats]
+    notes = [*file.notes, f"{path.name}: texts in the column {text!r}, items in {key!r}.", *changed]
     if empty:
         notes.append(f"{empty} texts are empty; they are kept as empty texts.")
     if long := sum(len(value) > LONGEST_TEXT for value in texts):
         notes.append(f"{long} texts were cut after {LONGEST_TEXT} characters.")
     cut = [value[:LONGEST_TEXT] for value in texts]
-    return Instances("text", [str(names[n]) for n in rows], cut, notes, [file.source("texts")], key)
+    return Instances("text", names, cut, notes, [file.source("texts")], key)
 
 
 def read_images(folder: Path, wanted: Sequence[str] = (), show: bool = True) -> Instances:
@@ -272,19 +254,20 @@ def _kept(
     return kept, said if told else []
 
 
-def _first_of_each(names: Any, name: str) -> tuple[list[int], list[str]]:
-    """Rows that have an id, the first of each; and what was left out."""
+def _first_of_each(column: pd.Series, name: str) -> tuple[list[int], list[str], list[str]]:
+    """Rows that have an id, the first of each; these ids; and what was changed and left out."""
+    texts, notes = as_ids(column)
     seen: dict[str, int] = {}
-    for row, text in enumerate(names):
+    for row, text in enumerate(texts):
         if text is not None:
             seen.setdefault(text, row)
-    absent = sum(text is None for text in names)
-    notes = [f"{name}: {absent} rows without an id were left out."] if absent else []
-    if repeated := len(names) - absent - len(seen):
+    if absent := sum(text is None for text in texts):
+        notes.append(f"{name}: {absent} rows without an id were left out.")
+    if repeated := len(texts) - absent - len(seen):
         notes.append(f"{name}: {repeated} rows repeat an id; the first of each counts.")
     if not seen:
         raise ValueError(f"{name!r}: no row has an id.")
-    return list(seen.values()), notes
+    return list(seen.values()), list(seen), notes
 
 
 def _longest(table: pd.DataFrame) -> str | None:

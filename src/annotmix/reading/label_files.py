@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from annotmix._common.words import some
+from annotmix._common.words import did_you_mean, some
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.columns import find_column
 from annotmix.reading.formats import FORMATS, Columns, Format, LabelRows
@@ -58,9 +57,9 @@ def read_labels(
         Names of columns that are not found by themselves.
     """
     if format is not None and format not in FORMATS:
-        near = difflib.get_close_matches(format, FORMATS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"Unknown format {format!r}.{hint} Known: {', '.join(FORMATS)}.")
+        raise ValueError(
+            f"Unknown format {format!r}.{did_you_mean(format, FORMATS)} Known: {', '.join(FORMATS)}."
+        )
     columns = columns or Columns()
     files = [InputFile(path) for path in _files(paths)]
     chosen = _recognised(files[0], columns) if format is None else FORMATS[format]
@@ -71,11 +70,12 @@ def read_labels(
             f"{FORMATS['long'].title}."
         )
     annotations, changed = _annotations(parts)
+    notes = [note for file in files for note in file.notes] + [note for part in parts for note in part.notes]
     known = set(annotations.items)
     return LabelData(
         annotations=annotations,
         format=chosen.name,
-        notes=[note for part in (*files, *parts) for note in part.notes] + changed,
+        notes=notes + changed,
         texts={item: text for part in reversed(parts) for item, text in part.texts.items() if item in known},
         sources=[file.source("labels") for file in files],
     )

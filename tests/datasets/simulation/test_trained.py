@@ -345,7 +345,7 @@ def test_cached_labels_keep_their_values(tmp_path: Path, n_classes):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"y": np.zeros(7, dtype=int)}, "y must hold an integer code a row of X, 200 of them"),
+        ({"y": np.zeros(7, dtype=int)}, "y must hold one integer code per row of X, 200 in all"),
         ({"y": np.full(200, 0.5)}, "float64"),
         ({"y": np.zeros(200, dtype=int)}, "two classes or more"),
         ({"y": np.arange(-1, 199)}, "from -1 to 198"),

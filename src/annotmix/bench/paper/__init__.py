@@ -13,18 +13,18 @@ _TABLES = {
 }
 
 #: Mean and std by (approach or variant, dataset).
-Figures = dict[tuple[str, str], tuple[float, float]]
+PaperScores = dict[tuple[str, str], tuple[float, float]]
 
 
-def paper_figures(score: str, epoch: str) -> Figures:
+def paper_figures(score: str, epoch: str) -> PaperScores:
     """Mean and std in percent by (approach or variant, dataset), as the paper has them."""
     score = {"test/clf-acc": "clf-acc", "test/perf-auroc": "perf-auroc"}.get(score, score)
-    found: Figures = {}
+    scores: PaperScores = {}
     for file, name in _TABLES.get(score, ()):
         with (resources.files(__name__) / file).open(encoding="utf-8") as opened:
             table = pd.read_csv(opened)
         table = table[table["epoch"] == epoch]
         column = score.replace("-", "_")
         figures = zip(table[f"{column}_mean"], table[f"{column}_std"], strict=True)
-        found |= zip(zip(table[name], table["dataset"], strict=True), figures, strict=True)
-    return found
+        scores |= zip(zip(table[name], table["dataset"], strict=True), figures, strict=True)
+    return scores

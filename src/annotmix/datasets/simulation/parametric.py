@@ -107,7 +107,7 @@ def simulate(
     y : array-like of int, shape (n,)
         True classes, as codes 0, …, C − 1.
     confusions : mapping of annotator to array, shape (C, C), or to LocalExpert
-        P(label | true class) of every annotator, a row a true class.
+        P(label | true class) of every annotator, one row per true class.
     classes : iterable, optional
         Names of the C classes; by default 0, 1, 2, …
     random_state : int, numpy Generator or None
@@ -122,7 +122,7 @@ def simulate(
 
 
 def from_codes(codes: NDArray[np.int64], annotators: Iterable[Any], classes: Iterable[Any]) -> Annotations:
-    """Labels of every item by every annotator, given as codes of shape (n, M)."""
+    """Labels of every item by every annotator, from codes of shape (n, M)."""
     item, annotator = np.indices(codes.shape).reshape(2, -1)
     labels = np.asarray(codes, dtype=np.int64).ravel()
     names = np.array(list(annotators), dtype=object)

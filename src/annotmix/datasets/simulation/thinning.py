@@ -17,7 +17,7 @@ def thin(
     loads: ArrayLike | None = None,
     random_state: Any = None,
 ) -> Annotations:
-    """Keep a few labels an item, from annotators of whom some work much and some little.
+    """Keep a few labels per item, from annotators some of whom work much and some little.
 
     The annotators of an item are drawn one after another, without replacement, each in proportion to the
     loads of those that are left. The paper's settings are `per_item=(2, 4)` or `per_item=1`, and no `loads`.

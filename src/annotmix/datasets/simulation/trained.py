@@ -48,7 +48,7 @@ class SimulatedAnnotators:
     ----------
     labels : list of array of int, shapes (n_i, M)
         A label of every annotator for every instance of X, then of each further set, as codes of classes.
-    table : DataFrame, a row an annotator
+    table : DataFrame, one row per annotator
         What was drawn: `a`, `b`, `epochs`, `lr`; how many `instances` it saw; its `accuracy` on X.
     ratios : DataFrame, shape (M, C)
         ρ, the share of every class that an annotator saw.
@@ -105,10 +105,9 @@ def simulate_annotators(
     cache: str | os.PathLike[str] | None = None,
     progress: bool = True,
 ) -> SimulatedAnnotators:
-    """Train an own network for every annotator and let it label every instance.
+    """Train one network per annotator and let it label every instance.
 
-    All sets must be prepared alike (for example standardised with the statistics of X): the networks label
-    what they are given.
+    All sets must be prepared alike, for example standardised with the statistics of X.
 
     Parameters
     ----------
@@ -141,8 +140,8 @@ def simulate_annotators(
     n_jobs : int, default=1
         Processes that train at the same time, with one thread each; -1 takes all cores.
     cache : path, optional
-        Folder that keeps what every annotator said, a file each, named by a hash of data and settings. A run
-        that was killed goes on behind its last whole annotator.
+        Folder that keeps what every annotator said, in one file per annotator, named by a hash of data and
+        settings. A run that was killed resumes after its last whole annotator.
     progress : bool, default=True
 
     Returns
@@ -260,7 +259,7 @@ def _check_data(sets: list[NDArray[Any]], y: ArrayLike) -> Codes:
     truth = np.asarray(y)
     if truth.ndim != 1 or truth.dtype.kind not in "iu" or len(truth) != len(sets[0]):
         raise ValueError(
-            f"y must hold an integer code a row of X, {len(sets[0])} of them; found {truth.dtype} of shape "
+            f"y must hold one integer code per row of X, {len(sets[0])} in all; found {truth.dtype} of shape "
             f"{truth.shape}."
         )
     if len(truth) < MIN_INSTANCES:

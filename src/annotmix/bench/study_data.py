@@ -1,4 +1,4 @@
-"""The data of a run, as features."""
+"""The dataset of a run, as features."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _load(source: str, data_dir: str | None) -> Dataset:
 def facts(data: Dataset) -> dict[str, Any]:
     """What tables and figures say about a dataset."""
     labels = data.labels
-    truth = labels.classes[labels.label] == data.y[labels.item]
+    right = labels.classes[labels.label] == data.y[labels.item]
     return {
         "train": len(data.y),
         "valid": len(data.y_valid),
@@ -47,6 +47,6 @@ def facts(data: Dataset) -> dict[str, Any]:
         "classes": len(data.classes),
         "annotators": labels.n_annotators,
         "labels": len(labels),
-        "percent_false": float(100 * (1 - truth.mean())),
+        "percent_false": float(100 * (1 - right.mean())),
         "test_labels": data.test_labels is not None,
     }

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import annotmix
-from annotmix.bench import data as bench_data
+from annotmix.bench import study_data
 from annotmix.datasets import DatasetMissingError
 
 #: Runs share torch's random generator with their process: one at a time, however many threads a worker has.
@@ -30,12 +30,12 @@ def prepare(source: Mapping[str, Any], data_dir: str | None) -> dict[str, Any]:
     Returns
     -------
     dict
-        `facts`; or `absent`, the reason why the dataset cannot be had here; or `error`, a traceback.
+        `facts`; or `absent`, the reason why the dataset is not available; or `error`, a traceback.
     """
     with _ONE_AT_A_TIME:
         _one_thread()
         try:
-            return {"facts": bench_data.facts(bench_data.load(source, data_dir))}
+            return {"facts": study_data.facts(study_data.load(source, data_dir))}
         except DatasetMissingError as error:
             missing = str(error).partition(" It comes from ")[0].partition(" It has no public home")[0]
             return {"absent": f"{missing} See `annotmix datasets {source['name']}`."}
@@ -63,8 +63,8 @@ def execute(
     Returns
     -------
     dict
-        `environment`, and either `error` or `scores` (by "last" and "best", then by name), `history` (a dict
-        an epoch), `best_epoch`, `fit_seconds`, `evaluate_seconds`, `peak_mb`.
+        `environment`, and either `error` or `scores` (by "last" and "best", then by name), `history` (one
+        dict per epoch), `best_epoch`, `fit_seconds`, `evaluate_seconds`, `peak_mb`.
     """
     with _ONE_AT_A_TIME:
         _one_thread()
@@ -78,7 +78,7 @@ def execute(
 
 
 def _train_and_score(configuration: Mapping[str, Any], data_dir: str | None, history: bool) -> dict[str, Any]:
-    data = bench_data.load(configuration["dataset"], data_dir)
+    data = study_data.load(configuration["dataset"], data_dir)
     name = configuration["approach"]
     parameters = {
         key: tuple(value) if isinstance(value, list) else value
@@ -135,7 +135,7 @@ def environment() -> dict[str, Any]:
 def code() -> dict[str, Any]:
     """The commit of the checkout that the package runs from, and whether its files differ from it.
 
-    Found once a process, as its code is. Both None where the package is not in a checkout of its own.
+    Looked up once per process. Both None where the package is not in a checkout of its own.
     """
     folder = Path(annotmix.__file__).parent
     if _git(folder, "ls-files", "__init__.py") != "__init__.py":

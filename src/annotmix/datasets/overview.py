@@ -1,4 +1,4 @@
-"""Table 1 of the paper beside the figures of the files at hand."""
+"""Table 1 of the paper beside the figures of the files that are here."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Folder = str | os.PathLike[str] | None
 
 
 def count(name: str, data_dir: Folder = None, published: bool = False) -> tuple[Figures, str]:
-    """The figures of the files at hand, and what is missing for the others.
+    """The figures of the files that are here, and what is missing for the others.
 
     Labels of people are counted from the files with the labels alone. Annotators of tables are simulated,
     which takes a while the first time; those of texts and photos are not.
@@ -57,7 +57,7 @@ def count(name: str, data_dir: Folder = None, published: bool = False) -> tuple[
 
 
 def table(names: Iterable[str] | None = None, data_dir: Folder = None, published: bool = False) -> str:
-    """The figures found and those of the paper, two rows a dataset, as a Markdown table.
+    """The figures of the files and those of the paper, two rows per dataset, as a Markdown table.
 
     Without `names`: all datasets; one with a damaged file gets a note in place of figures.
     """
@@ -66,12 +66,12 @@ def table(names: Iterable[str] | None = None, data_dir: Folder = None, published
     with Progress("counting labels", len(wanted), show=len(wanted) > 1) as progress:
         for name in wanted:
             try:
-                found, note = count(name, data_dir, published)
+                figures, note = count(name, data_dir, published)
             except DatasetFileError as error:
                 if names is not None:
                     raise
-                found, note = Figures(), str(error)
-            lines.append([name, "files", *_cells(found)])
+                figures, note = Figures(), str(error)
+            lines.append([name, "files", *_cells(figures)])
             if (paper := get_spec(name).paper) is not None:
                 lines.append(["", "paper", *_cells(paper)])
             if note:
@@ -81,7 +81,7 @@ def table(names: Iterable[str] | None = None, data_dir: Folder = None, published
 
 
 def listing(data_dir: Folder = None) -> str:
-    """All datasets, and which of their files are at hand, and where."""
+    """All datasets, and which of their files are here, and where."""
     folders = data_folders(data_dir)
     lines = [["dataset", "kind", "at hand", "where", "about"]]
     for name in list_datasets():

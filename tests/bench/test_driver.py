@@ -8,11 +8,11 @@ import sqlite3
 import pytest
 
 import annotmix
-from annotmix.bench import run as bench_run
-from annotmix.bench.reading import parse_study
-from annotmix.bench.runner import run_study
+from annotmix.bench import worker
+from annotmix.bench.driver import run_study
 from annotmix.bench.status import status, tracebacks
 from annotmix.bench.store import Store, StoreError, driving
+from annotmix.bench.study_files import parse_study
 
 STUDY = """
 seeds: 1
@@ -111,8 +111,8 @@ def test_history_is_kept_where_asked_and_the_result_is_the_same(one_worker, tmp_
 def test_again_runs_under_other_code_only(one_worker, tmp_path, monkeypatch):
     text = "seeds: 1\ndatasets: [{name: digits, settings: {max_epochs: 1}}]\napproaches: [mv-base]\n"
     path, code = tmp_path / "store.sqlite", {"commit": "a" * 40, "dirty": False}
-    monkeypatch.setattr(bench_run, "code", lambda: dict(code))
-    monkeypatch.setattr("annotmix.bench.runner.code", lambda: dict(code))
+    monkeypatch.setattr(worker, "code", lambda: dict(code))
+    monkeypatch.setattr("annotmix.bench.driver.code", lambda: dict(code))
     assert run_study(_study(text), path).done == 1
     assert run_study(_study(text), path, again=True).done == 0
     code["commit"] = "b" * 40

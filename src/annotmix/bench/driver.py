@@ -1,7 +1,7 @@
 """Runs a study on Dask: workers compute, this process alone writes the store.
 
 As many runs are handed out as there are workers, so that what the store calls running is running. A worker
-that dies is replaced by Dask, and its run goes again, a few times at most.
+that dies is replaced by Dask, and its run starts again, a few times at most.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Any
 
 from annotmix._common.progress import Progress
 from annotmix.bench import require
-from annotmix.bench.run import code, execute, prepare
 from annotmix.bench.store import Store, driving
 from annotmix.bench.study import DatasetEntry, Run, Study
+from annotmix.bench.worker import code, execute, prepare
 
 #: How often a run may lose its worker before it counts as failed.
 LOST_WORKERS = 3
@@ -127,7 +127,7 @@ def failures(store: Store) -> dict[str, str]:
 
 @contextmanager
 def connect(scheduler: str | None, workers: int, runs: int) -> Iterator[Any]:
-    """A Dask client: of the given scheduler, or of local processes with one thread each."""
+    """A Dask client: of the scheduler at an address, or of local processes with one thread each."""
     distributed, dask = require("distributed"), require("dask")
     if scheduler is not None:
         with distributed.Client(scheduler) as client:
@@ -195,7 +195,7 @@ class _Driver:
                         label = preparing.pop(future)
                         ready.extend(self.prepared(by_dataset[label], future))
                     else:
-                        self.done(*running.pop(future), future)
+                        self.record(*running.pop(future), _result(future))
 
     def submit(self, function: Any, subject: Any, run: int | None = None) -> Any:
         more = (self.study.history, self.modules) if function is execute else ()
@@ -215,26 +215,23 @@ class _Driver:
             return []
 
     def prepared(self, runs: list[Run], future: Any) -> list[Run]:
-        """The runs of a dataset, none where it cannot be had."""
+        """The runs of a dataset; none where it is not available."""
         dataset: DatasetEntry = runs[0].dataset
-        found = _result(future)
-        if "facts" in found:
-            self.store.note_dataset(dataset.source, found["facts"])
+        result = _result(future)
+        if "facts" in result:
+            self.store.note_dataset(dataset.source, result["facts"])
             return runs
-        if "error" in found:  # the files are there, but not as they should be
+        if "error" in result:  # the files are there, but not as they should be
             for run in runs:
-                self.record(run, self.store.begin(run, self.study.history), found)
+                self.record(run, self.store.begin(run, self.study.history), result)
             return []
-        self.outcome.skipped[dataset.label] = found["absent"]
+        self.outcome.skipped[dataset.label] = result["absent"]
         self.outcome.without_data += len(runs)
         self.store.note_plan(self.study.name, self.study.runs(), self.outcome.skipped)
-        _say(f"{dataset.label} is skipped: {found['absent']}")
+        _say(f"{dataset.label} is skipped: {result['absent']}")
         for _ in runs:
             self.progress.advance(f"{dataset.label} skipped")
         return []
-
-    def done(self, run: Run, number: int, future: Any) -> None:
-        self.record(run, number, _result(future))
 
     def record(self, run: Run, number: int, result: dict[str, Any]) -> None:
         self.store.finish(number, result)
@@ -252,7 +249,7 @@ class _Driver:
 def _result(future: Any) -> dict[str, Any]:
     """What a task gave; an exception of Dask, such as a worker lost too often, as an error."""
     if future.status == "cancelled":
-        raise ConnectionError("The Dask scheduler is gone. Start again to go on.")
+        raise ConnectionError("The Dask scheduler is gone. Start again to resume.")
     try:
         result: dict[str, Any] = future.result()
     except Exception as error:

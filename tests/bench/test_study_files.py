@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotmix.bench.reading import StudyError, parse_study, read_study, shipped_studies
+from annotmix.bench.study_files import StudyError, parse_study, read_study, shipped_studies
 
 GOOD = """\
 description: a test

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from annotmix.bench import drawing, formats, ranking
+from annotmix.bench import drawing, ranking, sheets
 from annotmix.bench.comparing import compare_two
 from annotmix.bench.paper import paper_figures
-from annotmix.bench.reading import parse_study
 from annotmix.bench.results import collect
+from annotmix.bench.score_tables import Cell, make_tables, mark
 from annotmix.bench.store import Store
-from annotmix.bench.tables import Cell, make_tables, mark
+from annotmix.bench.study_files import parse_study
 
 STUDY = """
 seeds: 3
@@ -44,20 +44,20 @@ def path(tmp_path, study, fill):
 
 def test_table_marks_and_notes(study, path):
     with Store(path) as store:
-        sheets = make_tables(collect(study, store))
-    last = dict(sheets[0].rows)
+        tables = make_tables(collect(study, store))
+    last = dict(tables[0].rows)
     noise = np.array([0.01 * np.random.default_rng(seed).normal() for seed in range(3)])
     expected = f"{100 * (0.8 + noise.mean()):.1f} ± {100 * noise.std(ddof=1):.1f}"
-    assert sheets[0].heads == ["approach", "mgc", "label_me"]
-    assert last["a|b_c & <α>"][0] == formats.Shown(expected, best=True)
+    assert tables[0].heads == ["approach", "mgc", "label_me"]
+    assert last["a|b_c & <α>"][0] == sheets.Shown(expected, best=True)
     assert last["ds-mixup"][0].second
     assert last["crowd-layer"][1].worse
-    assert last["true-base"][0] == formats.Shown(last["true-base"][0].text)
-    assert [sheet.title for sheet in sheets] == [
+    assert last["true-base"][0] == sheets.Shown(last["true-base"][0].text)
+    assert [sheet.title for sheet in tables] == [
         f"mine: clf-acc [%] after the {epoch} epoch" for epoch in ("last", "best")
     ]
-    assert "Without runs in the store, so not shown: aloi." in sheets[0].notes
-    assert sheets[0].notes[-1] == "Made by annotmix 0.1.0 aaaaaaa (30 runs)."
+    assert "Without runs in the store, so not shown: aloi." in tables[0].notes
+    assert tables[0].notes[-1] == "Made by annotmix 0.1.0 aaaaaaa (30 runs)."
 
 
 def test_missing_seeds_are_said(study, path):
@@ -91,8 +91,8 @@ def test_ties_are_marked_alike():
 
 def test_every_format_escapes_names(study, path):
     with Store(path) as store:
-        sheets = make_tables(collect(study, store), epochs=["last"], paper=True)
-    terminal, markdown, text, latex = (formats.render(sheets, form) for form in formats.FORMATS)
+        tables = make_tables(collect(study, store), epochs=["last"], paper=True)
+    terminal, markdown, text, latex = (sheets.render(tables, form) for form in sheets.FORMATS)
     assert "a|b_c & <α>" in terminal
     assert "¹" in terminal
     assert "| a\\|b\\_c &amp; &lt;α&gt; | – | **" in markdown

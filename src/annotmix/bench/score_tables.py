@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from annotmix.bench.formats import NONE, Sheet, Shown
-from annotmix.bench.paper import Figures, paper_figures
+from annotmix.bench.paper import PaperScores, paper_figures
 from annotmix.bench.results import EPOCHS, Results
+from annotmix.bench.sheets import NONE, Sheet, Shown
 
 #: Not among those that are compared: it has the true classes.
 UPPER, LOWER = "true-base", "mv-base"
@@ -34,7 +34,7 @@ Column = dict[str, Cell | None]
 def make_tables(
     results: Results, score: str = "clf-acc", epochs: Sequence[str] = EPOCHS, paper: bool = False
 ) -> list[Sheet]:
-    """A sheet an epoch; see `Results.part` for where a score is measured."""
+    """One sheet per epoch; see `Results.part` for where a score is measured."""
     known = sorted({name for full in results.scores["score"] for name in (full, full.partition("/")[2])})
     if results.runs.empty:
         raise ValueError(f"The store has no finished run of the study {results.study.name!r}.")
@@ -65,10 +65,8 @@ def _table(results: Results, score: str, epoch: str, paper: bool) -> Sheet:
     columns: dict[str, Column] = {}
     for dataset, column in ours.items():
         if paper:
-            given = {label: figures.get((label, dataset)) for label in rows}
-            columns[f"{dataset} paper"] = {
-                label: Cell(*pair) if pair else None for label, pair in given.items()
-            }
+            pairs = {label: figures.get((label, dataset)) for label in rows}
+            columns[f"{dataset} paper"] = {label: pair and Cell(*pair) for label, pair in pairs.items()}
         columns[dataset] = column
     notes = [
         _where(score, on),
@@ -85,8 +83,8 @@ def _table(results: Results, score: str, epoch: str, paper: bool) -> Sheet:
     )
 
 
-def _records(ours: dict[str, Column], score: str, epoch: str, paper: Figures | None) -> pd.DataFrame:
-    """A row a cell, in the form that `annotmix bench stats FILE` reads."""
+def _records(ours: dict[str, Column], score: str, epoch: str, paper: PaperScores | None) -> pd.DataFrame:
+    """One row per cell, in the form that `annotmix bench stats FILE` reads."""
     name = score.replace("-", "_").replace("/", "_")
     rows: list[dict[str, object]] = []
     for dataset, column in ours.items():
@@ -151,13 +149,13 @@ def _gaps(results: Results) -> list[str]:
     gaps = []
     for dataset in present:
         expected = [entry.label for entry in study.approaches if entry.takes(dataset)]
-        found = {label: count.get((dataset, label), 0) for label in expected}
-        least, most = min(found.values()), max(found.values())
+        seeds = {label: count.get((dataset, label), 0) for label in expected}
+        least, most = min(seeds.values()), max(seeds.values())
         if most < len(study.seeds):
             count_text = f"{least} to {most}" if least < most else f"{most}"
             gaps.append(f"{dataset} {count_text} of {len(study.seeds)}")
         else:
-            missing = [f"{label} {n}" for label, n in found.items() if n < len(study.seeds)]
+            missing = [f"{label} {n}" for label, n in seeds.items() if n < len(study.seeds)]
             if missing:
                 gaps.append(f"{dataset} ({', '.join(missing)} of {len(study.seeds)})")
     if gaps:

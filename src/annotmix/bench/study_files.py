@@ -1,15 +1,19 @@
-"""A study from its YAML file; a mistake is an error that names the file and the line."""
+"""A study from its YAML file; a mistake is an error that names the file and the line.
+
+PyYAML parses the file into nodes, which know their lines, and turns single nodes into values.
+`yaml.safe_load` would lose the lines, take the last of two equal keys silently, and accept aliases, with
+which a few lines can stand for billions of values.
+"""
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from annotmix._common.words import show, some
+from annotmix._common.words import did_you_mean, show, some
 from annotmix.approaches import get_approach
 from annotmix.bench import require
 from annotmix.bench.study import ApproachEntry, DatasetEntry, Study, parameter_defaults
@@ -40,11 +44,9 @@ def read_study(study: str) -> Study:
         return parse_study(text, study, f"{study}.yaml")
     path = Path(study)
     if not path.is_file():
-        near = difflib.get_close_matches(study, shipped_studies(), n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise StudyError(
-            f"There is no study {study!r}.{hint} Give a YAML file or one of {', '.join(shipped_studies())}."
-        )
+        known = shipped_studies()
+        hint = did_you_mean(study, known)
+        raise StudyError(f"There is no study {study!r}.{hint} Give a YAML file or one of {', '.join(known)}.")
     try:
         return parse_study(path.read_text(encoding="utf-8"), path.stem, os.fspath(path))
     except UnicodeDecodeError as error:
@@ -104,10 +106,10 @@ class _Reader:
         kind = get_spec(name).kind
         if encoder is not None:
             try:
-                found = make_encoder(encoder).kind
+                encodes = make_encoder(encoder).kind
             except (ValueError, TypeError) as error:
                 raise self.error(fields["encoder"], str(error)) from None
-            if found != kind:
+            if encodes != kind:
                 raise self.error(fields["encoder"], f"{encoder!r} cannot encode {name}, which is {kind}.")
         elif kind == "text" or get_spec(name).needs_encoder:
             raise self.error(node, f"{name} needs an encoder, such as 'encoder: {kind}:…'.")
@@ -128,12 +130,12 @@ class _Reader:
             raise self.error(node, str(error)) from None
 
     def approaches(self, node: Any, datasets: Iterable[DatasetEntry]) -> tuple[ApproachEntry, ...]:
-        found: tuple[ApproachEntry, ...] = self.unique(node, self.approach, "approach")
+        entries: tuple[ApproachEntry, ...] = self.unique(node, self.approach, "approach")
         known = [dataset.label for dataset in datasets]
-        for child, entry in zip(node.value, found, strict=True):
+        for child, entry in zip(node.value, entries, strict=True):
             if unknown := [name for name in entry.only if name not in known]:
                 raise self.error(child, f"only: {show(unknown[0])} is not among the datasets {some(known)}.")
-        return found
+        return entries
 
     def approach(self, node: Any) -> ApproachEntry:
         fields = {"approach": node} if isinstance(node, self.yaml.ScalarNode) else self.mapping(node)
@@ -159,12 +161,10 @@ class _Reader:
 
     def parameters(self, nodes: Mapping[str, Any], approach: str) -> dict[str, Any]:
         """Parameters of an estimator, with known names and values of the types of their defaults."""
-        known, found = parameter_defaults(approach), {}
+        known, parameters = parameter_defaults(approach), {}
         for name, node in nodes.items():
             if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
-                raise self.error(node, f"{approach} has no parameter {name!r}.{hint}")
+                raise self.error(node, f"{approach} has no parameter {name!r}.{did_you_mean(name, known)}")
             value, default = self.value(node), known[name]
             value = tuple(value) if isinstance(value, list) else value
             if isinstance(default, float) and isinstance(value, str):
@@ -174,8 +174,8 @@ class _Reader:
                 isinstance(value, bool) and not isinstance(default, bool)
             ):
                 raise self.error(node, f"{name} must be like {default!r}, found {show(value)}.")
-            found[name] = value
-        return found
+            parameters[name] = value
+        return parameters
 
     def seeds(self, node: Any) -> tuple[int, ...]:
         value = SEEDS if node is None else self.value(node)
@@ -200,25 +200,25 @@ class _Reader:
         return tuple(entries.values())
 
     def fields(self, node: Any, what: str, known: Iterable[str]) -> dict[str, Any]:
-        found = self.mapping(node)
-        for key, child in found.items():
+        children = self.mapping(node)
+        for key, child in children.items():
             if key not in known:
-                near = difflib.get_close_matches(key, list(known), n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
-                raise self.error(child, f"{what} has no {key!r}.{hint} It has {', '.join(known)}.")
-        return found
+                raise self.error(
+                    child, f"{what} has no {key!r}.{did_you_mean(key, known)} It has {', '.join(known)}."
+                )
+        return children
 
     def mapping(self, node: Any) -> dict[str, Any]:
         if not isinstance(node, self.yaml.MappingNode):
             raise self.error(node, f"expected 'name: value' pairs, found {self.shown(node)}.")
-        found: dict[str, Any] = {}
+        children: dict[str, Any] = {}
         for key_node, child in node.value:
             key = self.value(key_node)
-            if not isinstance(key, str) or key in found:
+            if not isinstance(key, str) or key in children:
                 problem = "stands twice" if isinstance(key, str) else "is no name"
                 raise self.error(key_node, f"{self.shown(key_node)} {problem}.")
-            found[key] = child
-        return found
+            children[key] = child
+        return children
 
     def typed(self, fields: Mapping[str, Any], key: str, kind: type, default: Any) -> Any:
         if key not in fields:

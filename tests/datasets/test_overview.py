@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from annotmix.datasets import figures
+from annotmix.datasets import overview
 from annotmix.datasets.catalogue import SPECS
-from annotmix.datasets.figures import count, describe, listing, table
+from annotmix.datasets.overview import count, describe, listing, table
 from annotmix.datasets.spec import Figures
 
 
@@ -75,7 +75,7 @@ def test_nothing_at_hand(tmp_path):
 def test_what_is_at_hand_and_where(data_dir, data_file):
     data_file("cifar10n/CIFAR-10_human.pt")
     found = {
-        name: figures.presence(SPECS[name], [data_dir]) for name in ("mgc", "cifar10n", "agnews", "aloi")
+        name: overview.presence(SPECS[name], [data_dir]) for name in ("mgc", "cifar10n", "agnews", "aloi")
     }
     assert found["mgc"] == ("yes", str(data_dir))
     assert found["cifar10n"] == ("labels only", str(data_dir))
@@ -95,7 +95,7 @@ def test_table_of_two(data_dir, data_file):
 
 
 def test_a_damaged_file_is_a_note_among_all_and_an_error_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(figures, "list_datasets", lambda: ["letter", "digits"])
+    monkeypatch.setattr(overview, "list_datasets", lambda: ["letter", "digits"])
     (tmp_path / "letter").mkdir()
     (tmp_path / "letter" / "letter-recognition.data").write_text("A,1\nB,x\n")
     text = table(None, tmp_path)
@@ -111,7 +111,11 @@ def test_description_of_one(data_dir, data_file, tmp_path):
     assert "Nilsback" in text
     assert "setid.mat, as published" in text
     assert "flowers102/jpg: missing; from https://www.robots.ox.ac.uk" in text
-    (tmp_path / "flowers102").mkdir()
-    for name in ("setid.mat", "imagelabels.mat"):
-        (tmp_path / "flowers102" / name).write_bytes((data_dir / "flowers102" / name).read_bytes() + bytes(8))
-    assert "setid.mat, NOT as published (checksum)" in describe("flowers102", tmp_path)
+
+
+def test_a_copy_that_is_not_as_published(data_dir, data_file, tmp_path):
+    data_file("trec6/TREC_10.label")
+    (tmp_path / "trec6").mkdir()
+    for name in ("TREC_10.label", "train_5500.label"):
+        (tmp_path / "trec6" / name).write_bytes((data_dir / "trec6" / name).read_bytes() + b"\n")
+    assert "TREC_10.label, NOT as published (checksum)" in describe("trec6", tmp_path)

@@ -63,8 +63,8 @@ class Sheet:
             second: any(cell.second for cell in cells),
             worse: any(cell.worse for cell in cells),
         }
-        found = [text for text, occurs in marks.items() if occurs]
-        return [f"{', '.join(found)}."] if found else []
+        used = [text for text, occurs in marks.items() if occurs]
+        return [f"{', '.join(used)}."] if used else []
 
 
 def render(sheets: Sequence[Sheet], form: str) -> str:
