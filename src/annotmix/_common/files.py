@@ -1,16 +1,26 @@
-"""Writing files so that a half-written one never counts."""
+"""Writing files so that a half-written one never counts: text, bytes, JSON and NPY; never a pickle."""
 
 from __future__ import annotations
 
+import io
+import json
+import math
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 def write_atomically(path: Path, write: Callable[[str], Any]) -> None:
-    """Call `write` on a temporary file beside `path`, then put it in place of `path` in one step."""
+    """Call `write` on a temporary file beside `path`, then put it in place of `path` in one step.
+
+    The folder is made where it does not exist.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     try:
@@ -22,6 +32,51 @@ def write_atomically(path: Path, write: Callable[[str], Any]) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file in one step."""
+    write_atomically(path, lambda temporary: Path(temporary).write_bytes(data))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file in one step, as UTF-8 and with the line ends that the text has."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a value, which `to_json` may have to simplify, as a JSON file in one step."""
+    write_text(path, json.dumps(to_json(value), indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def to_json(value: Any) -> Any:
+    """A value as JSON has it: numpy's numbers as Python's, nan and infinity as None, paths as text."""
+    if isinstance(value, Mapping):
+        return {str(key): to_json(own) for key, own in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [to_json(own) for own in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return str(value)
+
+
+def save_array(path: Path, array: Any) -> None:
+    """Write an array of numbers as NPY in one step."""
+    buffer = io.BytesIO()
+    np.save(buffer, np.asarray(array), allow_pickle=False)
+    write_bytes(path, buffer.getvalue())
+
+
+def load_array(path: Path) -> NDArray[Any]:
+    """Read an array of numbers."""
+    try:
+        return np.asarray(np.load(path, allow_pickle=False))
+    except (ValueError, EOFError) as error:
+        raise ValueError(f"{str(path)!r} is not a whole NPY file: {error}") from None
 
 
 def _umask() -> int:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from annotmix._common.words import shown, some
+from annotmix._common.words import some
 from annotmix.labels.names import MISSING
 
 Floats = NDArray[np.float64]
@@ -63,7 +63,7 @@ class Preparation:
         if absent := [column for column in (*self.numeric, *self.levels) if column not in table.columns]:
             raise ValueError(
                 f"{name!r} lacks {len(absent)} columns that the model was trained on: {some(absent)}. "
-                f"It has {shown(list(table.columns))}."
+                f"It has the columns {some(list(table.columns), 12)}."
             )
         parts = (
             [np.stack([_forced(table[column]) for column in self.numeric], axis=1)] if self.numeric else []
@@ -141,8 +141,8 @@ def fit_preparation(table: pd.DataFrame, indicate: bool = False) -> tuple[Prepar
             grouped += [f"{column!r} ({rest})"] if rest else []
     if not numbers and not levels:
         raise ValueError(
-            f"None of {shown(list(table.columns))} can be used as a feature: they are constant, or "
-            "identify rows."
+            f"None of the columns {some(list(table.columns), 12)} can be used as a feature: they are "
+            "constant, or identify rows."
         )
     matrix = np.stack(list(numbers.values()), axis=1) if numbers else np.zeros((len(table), 0))
     missing = np.isnan(matrix).sum(axis=0)

@@ -15,8 +15,8 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from annotmix._common.words import some
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.columns import guess_column
 from annotmix.labels.names import plain
-from annotmix.labels.tables import ALIASES
 
 #: How items find their rows: "either" is by name, and by position where items are only numbered.
 Match = Literal["name", "position", "either"]
@@ -109,7 +109,7 @@ def require_labels(annotations: Annotations) -> None:
 
 def is_long(table: pd.DataFrame) -> bool:
     """Whether a DataFrame is a long table; otherwise it is a label matrix."""
-    return all(any(name in table.columns for name in ALIASES[role]) for role in ("task", "worker", "label"))
+    return all(guess_column(table.columns, role) is not None for role in ("task", "worker", "label"))
 
 
 def _columns(y: Any, annotators: Iterable[Any] | None) -> list[Any] | None:

@@ -172,9 +172,9 @@ class Annotations:
     def from_long(
         cls,
         df: pd.DataFrame,
-        task: str = "task",
-        worker: str = "worker",
-        label: str = "label",
+        task: str | None = None,
+        worker: str | None = None,
+        label: str | None = None,
         *,
         weight: str | None = "weight",
         duplicates: Duplicates = "error",
@@ -189,8 +189,9 @@ class Annotations:
         df : DataFrame
             One row a label. A row whose label is missing (`nan`, `None`) makes its item and its annotator
             known and gives no label.
-        task, worker, label : str
-            Its columns. `item` and `annotator` are found by themselves where the default names are absent.
+        task, worker, label : str, optional
+            Its columns; by default found by their names, such as `task` or `item_id`, `worker` or
+            `annotator`, `label` or `answer`.
         weight : str or None, default="weight"
             Column of the labels' weights, if it is there: 0 or more. None leaves a column `weight` alone.
             A confidence is a weight, once its column is named: a label with confidence 0.7 counts 0.7 times.

@@ -6,7 +6,6 @@ weights where there are some.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,18 +14,11 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from annotmix._common.words import show, some
+from annotmix.labels.columns import find_column
 from annotmix.labels.names import Index, Names, as_names, encode, is_missing, plain
 
 Floats = NDArray[np.float64]
 Parts = tuple[Index, Index, Index, Names, Names, Names, Floats | None]
-
-#: Column names that `Annotations.from_long` finds by itself.
-ALIASES = {
-    "task": ("task", "item"),
-    "worker": ("worker", "annotator"),
-    "label": ("label",),
-    "weight": ("weight",),
-}
 
 
 def read_matrix(
@@ -93,9 +85,9 @@ def read_soft(
 
 def read_long(
     df: pd.DataFrame,
-    task: str,
-    worker: str,
-    label: str,
+    task: str | None,
+    worker: str | None,
+    label: str | None,
     weight: str | None,
     duplicates: str,
     classes: Iterable[Any] | None,
@@ -105,15 +97,19 @@ def read_long(
     """A long table, as `Annotations.from_long` takes it."""
     if duplicates not in ("error", "first", "last", "majority"):
         raise ValueError(f'duplicates must be "error", "first", "last" or "majority", found {duplicates!r}.')
-    columns = find_columns(df, task=task, worker=worker, label=label)
     codes, names = [], []
-    for role, known in (("task", items), ("worker", annotators), ("label", classes)):
-        values = plain(df[columns[role]])
+    for role, named, known in (
+        ("task", task, items),
+        ("worker", worker, annotators),
+        ("label", label, classes),
+    ):
+        column = find_column(df.columns, role, named)
+        values = plain(df[column])
         missing = is_missing(values, None)
         if role != "label" and missing.any():
             row = int(np.flatnonzero(missing)[0])
             raise ValueError(
-                f"Column {columns[role]!r} is empty in row {row} (index {df.index[row]!r}); "
+                f"Column {column!r} is empty in row {row} (index {df.index[row]!r}); "
                 f"every label needs its {role}."
             )
         code = np.full(len(df), -1, dtype=np.int64)
@@ -138,31 +134,11 @@ def read_long(
     return (item, annotator, given, names[0], names[1], names[2], weights)
 
 
-def find_columns(df: pd.DataFrame, **wanted: str) -> dict[str, str]:
-    """The columns of a long table by role, with the aliases tried where a default name is absent."""
-    found = {}
-    for role, name in wanted.items():
-        tried = ALIASES[role] if name == role else (name,)
-        present = [column for column in tried if column in df.columns]
-        if not present:
-            lower = {str(column).lower(): column for column in df.columns}
-            near = [n for name in tried for n in difflib.get_close_matches(name.lower(), lower, n=1)]
-            hint = f" Did you mean {lower[near[0]]!r}?" if near else ""
-            raise ValueError(
-                f"No column {' or '.join(map(repr, tried))} for the {role}; the table has "
-                f"{some(np.array(df.columns, dtype=object))}.{hint} Name it with {role}=…"
-            )
-        if (times := int((df.columns == present[0]).sum())) > 1:
-            raise ValueError(f"The table has {times} columns {present[0]!r}; keep one of them.")
-        found[role] = present[0]
-    return found
-
-
 def _weights(df: pd.DataFrame, column: str | None, rows: Index) -> Floats | None:
     """The weights in some rows of a long table, where it has a column of them."""
     if column is None or (column == "weight" and column not in df.columns):
         return None
-    values = df[find_columns(df, weight=column)["weight"]].iloc[rows]
+    values = df[find_column(df.columns, "weight", column)].iloc[rows]
     numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     wrong = np.flatnonzero(~((numbers >= 0) & (numbers < np.inf)))
     if len(wrong):

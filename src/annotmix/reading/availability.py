@@ -6,8 +6,8 @@ import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from annotmix.labels.columns import find_column, guess_column
 from annotmix.reading import files
-from annotmix.reading.columns import find_column, guess_column
 from annotmix.reading.values import as_texts
 
 

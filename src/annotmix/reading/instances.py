@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from annotmix._common.progress import Progress
-from annotmix._common.words import shown, some
+from annotmix._common.words import some
+from annotmix.labels.columns import find_column, guess_column
 from annotmix.reading import files
-from annotmix.reading.columns import find_column, guess_column
 from annotmix.reading.files import Source
 from annotmix.reading.image_names import image_ids
 from annotmix.reading.records import LONGEST_TEXT
@@ -252,13 +252,17 @@ def _kept(
     """The columns that are features, and a note about those that are called like a label."""
     columns = list(table.columns)
     if unknown := sorted((include | exclude) - set(columns)):
-        raise ValueError(f"{name!r} has no column {', '.join(map(repr, unknown))}. It has {shown(columns)}.")
+        raise ValueError(
+            f"{name!r} has no column {', '.join(map(repr, unknown))}. It has the columns {some(columns, 12)}."
+        )
     if len(set(columns)) < len(columns):
         raise ValueError(f"{name!r} has several columns of one name; every feature needs a name of its own.")
     told = [column for column in columns if called_like_a_label(column) and column not in include]
     kept = [column for column in columns if column not in {key, *told, *exclude}]
     if not kept:
-        raise ValueError(f"{name!r} has no features beside the column {key!r}; it has {shown(columns)}.")
+        raise ValueError(
+            f"{name!r} has no features beside the column {key!r}; it has the columns {some(columns, 12)}."
+        )
     said = [
         f"Left out as no features, by their names: {', '.join(map(repr, told))} (--include NAME keeps one)."
     ]

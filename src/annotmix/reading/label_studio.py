@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from annotmix._common.words import shown
+from annotmix._common.words import some
 from annotmix.reading.forms import Columns, Rows
 from annotmix.reading.records import Collector, as_list, as_record, counted, first_text, identifier
 
@@ -67,10 +67,7 @@ def _question(records: list[Record], given: str | None, name: str) -> str:
             "Only answers to a choice are labels of a whole item."
         )
     what = "several questions with choices" if given is None else f"no question {given!r}"
-    raise ValueError(
-        f"{name!r} has {what}: {shown(list(asked)).removeprefix('the columns ')}. Choose one with "
-        "--label NAME."
-    )
+    raise ValueError(f"{name!r} has {what}: {some(list(asked), 12)}. Choose one with --label NAME.")
 
 
 def _annotations(task: Record) -> list[Record]:

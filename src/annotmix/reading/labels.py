@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from annotmix._common.words import shown
+from annotmix._common.words import some
+from annotmix.labels.columns import find_column
 from annotmix.reading import files
-from annotmix.reading.columns import find_column
 from annotmix.reading.doccano import is_doccano, read_doccano
 from annotmix.reading.files import Source
 from annotmix.reading.forms import Columns, Labelled, Rows
@@ -158,7 +158,7 @@ def _read(opened: list[_Opened], form: str, columns: Columns) -> Rows:
         names = [file.path.stem for file in opened]
         if len(set(names)) < len(names):
             raise ValueError(
-                f"Two files are called alike, {shown(names)}; the annotator is named after the file."
+                f"Two files are called alike, {some(names)}; the annotator is named after the file."
             )
         return read_doccano({file.path.stem: file.as_records(form) for file in opened}, columns)
     parts = []

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from annotmix._common.words import shown
-from annotmix.reading.columns import ALIASES
+from annotmix._common.words import some
+from annotmix.labels.columns import ALIASES
 from annotmix.reading.forms import Rows
 from annotmix.reading.values import as_texts
 
@@ -53,7 +53,7 @@ def identifier(record: Mapping[str, Any], keys: Sequence[str], where: str) -> st
                 return str(values[0])
     raise ValueError(
         f"{where} has no {' or '.join(map(repr, keys))} to identify its item; it has "
-        f"{shown(list(record)).replace('columns', 'fields')}. Name the field with --task NAME."
+        f"the fields {some(list(record), 12)}. Name the field with --task NAME."
     )
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from annotmix._common.words import shown
+from annotmix._common.words import some
+from annotmix.labels.columns import find_column, guess_column, near_column
 from annotmix.labels.names import MISSING
-from annotmix.reading.columns import find_column, guess_column, near_column
 from annotmix.reading.forms import Columns, Rows
 from annotmix.reading.values import Texts, as_texts
 
@@ -104,8 +104,8 @@ def looks_wide(table: pd.DataFrame, columns: Columns, name: str) -> bool:
             return True
     hint = f" Did you mean {slip!r} for the annotator?" if slip is not None else ""
     raise ValueError(
-        f"{name!r} has {shown(names)}: no column for the annotator, such as 'worker', and it does "
-        "not look like one column "
+        f"{name!r} has the columns {some(names, 12)}: no column for the annotator, such as 'worker', and it "
+        "does not look like one column "
         f"an annotator either.{hint} Name the columns with --task, --worker and --label, or say "
         "--format wide."
     )

@@ -1,4 +1,4 @@
-"""Which column is what: found by name, or given; an error shows what there is and guesses the nearest."""
+"""Columns of a table by role: found by their names, or named by the user."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from annotmix._common.words import shown
+from annotmix._common.words import some
 
 #: Names that a column of each role may have, best first; compared without case and punctuation.
 ALIASES = {
@@ -39,7 +39,7 @@ ALIASES["truth"] += ALIASES["label"]
 #: The item in a file of features, texts or clean labels, the clean label itself, and who can be asked:
 #: columns alike, other options.
 ALIASES |= {"item": ALIASES["task"], "valid": ALIASES["truth"], "person": ALIASES["worker"]}
-#: What to do where the column of a role is not found.
+#: What to do where the column of a role is not found in a file.
 HINTS = {
     "task": "Name the column with --task NAME.",
     "worker": "Name the column with --worker NAME.",
@@ -54,18 +54,19 @@ HINTS = {
 _CALLED = {"valid": "true label", "truth": "true label", "person": "annotator"}
 
 
-def find_column(columns: Sequence[Any], role: str, given: str | None, name: str) -> str:
-    """The column of a role; an error names the file, shows its columns and guesses the nearest.
+def find_column(columns: Sequence[Any], role: str, given: str | None = None, file: str | None = None) -> str:
+    """The column of a role; an error lists the columns and guesses the nearest.
 
     Parameters
     ----------
     columns : sequence of str
     role : {"task", "worker", "label", "weight", "truth", "text", "item", "valid", "person"}
     given : str, optional
-        The name that the user gave.
-    name : str
-        Of the file, for messages.
+        The name that the user gave; by default the column is found by the aliases of the role.
+    file : str, optional
+        Name of the file, for messages; None for a table in memory.
     """
+    table = "The table" if file is None else repr(file)
     found = guess_column(columns, role) if given is None else given if given in columns else None
     if found is None:
         wanted = [given] if given is not None else list(ALIASES[role])
@@ -76,9 +77,11 @@ def find_column(columns: Sequence[Any], role: str, given: str | None, name: str)
             if given is not None
             else f"column for the {_CALLED.get(role, role)}, such as {ALIASES[role][0]!r}"
         )
-        raise ValueError(f"{name!r} has no {looked}. It has {shown(columns)}.{hint} {HINTS[role]}")
+        what_to_do = f"Name it with {role}=…" if file is None else HINTS[role]
+        listed = some(list(columns), 12)
+        raise ValueError(f"{table} has no {looked}. It has the columns {listed}.{hint} {what_to_do}")
     if (times := list(columns).count(found)) > 1:
-        raise ValueError(f"{name!r} has {times} columns {found!r}; keep one of them.")
+        raise ValueError(f"{table} has {times} columns {found!r}; keep one of them.")
     return found
 
 
