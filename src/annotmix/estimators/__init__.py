@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from annotmix.estimators import classes
-from annotmix.estimators.classes import classifier_class, load, make_classifier
+from annotmix.estimators.classes import classifier_class, make_classifier
 from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
+from annotmix.estimators.persistence import load
 from annotmix.estimators.segmentation import AnnotMixSegmenter
 from annotmix.estimators.suggestion import suggest
 

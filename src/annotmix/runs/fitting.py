@@ -39,8 +39,8 @@ from annotmix.runs.matching import Matched, Say, match, show, understood
 from annotmix.runs.previews import make_previews, shown_items
 from annotmix.runs.request import Request
 from annotmix.runs.scoring import score
-from annotmix.training.persistence import ModelFileError
 from annotmix.training.processes import by_torchrun
+from annotmix.training.tensor_files import ModelFileError
 
 Floats = NDArray[np.float32]
 
