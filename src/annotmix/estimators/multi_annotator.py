@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -37,6 +37,9 @@ from annotmix.training.loop import (
     randomness,
     train,
 )
+
+if TYPE_CHECKING:
+    from typing import Self  # since Python 3.11
 
 #: Training instances that `annotator_confusion()` averages over when it gets none.
 REFERENCE_SIZE = 256
@@ -148,7 +151,7 @@ class MultiAnnotatorClassifier(AnnotatorAnswers, ClassifierMixin, BaseEstimator)
         annotator_features: pd.DataFrame | None = None,
         validation: tuple[Any, ...] | Literal["labels"] | None = None,
         monitor: Mapping[str, tuple[Any, ...]] | None = None,
-    ) -> MultiAnnotatorClassifier:
+    ) -> Self:
         """Train on instances and the labels that annotators gave them.
 
         Parameters
@@ -245,7 +248,7 @@ class MultiAnnotatorClassifier(AnnotatorAnswers, ClassifierMixin, BaseEstimator)
             state[REFERENCE_NAME] = encode(self.module_, reference)[0].clone()
         return self.use(self.select)
 
-    def use(self, which: str) -> MultiAnnotatorClassifier:
+    def use(self, which: str) -> Self:
         """Switch to the weights of the "last" or the "best" epoch without training again."""
         if which not in self.states_:
             raise ValueError(

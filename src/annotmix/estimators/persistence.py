@@ -108,7 +108,7 @@ def _restore(
 ) -> MultiAnnotatorClassifier | AnnotMixSegmenter:
     """The estimator whose weights and facts `save` wrote."""
     # the classes themselves save through this module, so they cannot be imported above
-    from annotmix.estimators.classes import make_classifier
+    from annotmix.estimators.classifier_factory import make_classifier
     from annotmix.estimators.segmentation import AnnotMixSegmenter
 
     if facts["backbone_class"] is not None and backbone is None:

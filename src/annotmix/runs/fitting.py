@@ -201,7 +201,7 @@ def _train(
             ) from None
         except ChildProcessError as error:
             raise ChildProcessError(f"{error} Go on with: {request.command('--resume')}") from None
-    return model  # type: ignore[no-any-return]
+    return model
 
 
 def _find(

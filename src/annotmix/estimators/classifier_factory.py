@@ -1,4 +1,4 @@
-"""One scikit-learn classifier an approach, made from the approach.
+"""Makes the scikit-learn classifier of an approach.
 
 Shared parameters come from `MultiAnnotatorClassifier`, the approach's own from the keyword-only arguments of
 its `__init__`. So an approach that is added is an estimator at once, with explicit and documented parameters.
@@ -10,16 +10,17 @@ import inspect
 from typing import Any
 
 from annotmix._common.words import some
-from annotmix.approaches import Approach, get_approach, list_approaches
+from annotmix.approaches import Approach, get_approach
 from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
+
+_MADE: dict[type[Approach], type[MultiAnnotatorClassifier]] = {}
 
 
 def classifier_class(approach: type[Approach]) -> type[MultiAnnotatorClassifier]:
     """The estimator of an approach, for example `AnnotMixClassifier` of annot-mix."""
+    if approach in _MADE:
+        return _MADE[approach]
     name = class_name(approach.name)
-    known = globals().get(name)
-    if known is not None and known._approach is approach:
-        return known  # type: ignore[no-any-return]
     shared = inspect.signature(MultiAnnotatorClassifier.__init__).parameters
     own = approach.hyper_parameters()
     at = list(shared).index("max_epochs")  # architecture, then the approach's own, then training
@@ -34,13 +35,17 @@ def classifier_class(approach: type[Approach]) -> type[MultiAnnotatorClassifier]
             raise TypeError(f"{name} has no parameter {some(list(params))}. It has {', '.join(order[1:])}.")
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
-    made = type(
+    _MADE[approach] = type(
         name,
         (MultiAnnotatorClassifier,),
-        {"__init__": __init__, "__doc__": _doc(approach), "__module__": __name__, "_approach": approach},
+        {
+            "__init__": __init__,
+            "__doc__": _doc(approach),
+            "__module__": "annotmix.estimators.classifiers",  # where pickle finds it
+            "_approach": approach,
+        },
     )
-    globals()[name] = made
-    return made
+    return _MADE[approach]
 
 
 def class_name(name: str) -> str:
@@ -60,10 +65,3 @@ def _doc(approach: type[Approach]) -> str:
     if "----------\n" not in text:
         text += "\n\nParameters\n----------\n"
     return f"{text.rstrip()}\n{shared}"
-
-
-def __getattr__(name: str) -> Any:
-    for approach in list_approaches():
-        if class_name(approach) == name:
-            return classifier_class(get_approach(approach))
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
