@@ -67,7 +67,7 @@ class RowCache:
         if self.folder is None:
             return
         old = next((p for p in self._files() if _count(p) + len(keys) <= self.rows_per_file), None)
-        kept = {} if old is None else _read(old)
+        kept = {} if old is None else {key: row for key, row in _read(old).items() if key not in keys}
         if all(row.shape == rows.shape[1:] and row.dtype == rows.dtype for row in kept.values()):
             keys, rows = [*kept, *keys], np.stack([*kept.values(), *rows])
         else:
