@@ -1,45 +1,32 @@
 """annotmix: learn a classifier from the noisy class labels of many annotators.
 
-Everything here is imported when it is first used, so that `import annotmix` costs nothing.
+The public names stand in `__init__.pyi`, where editors and type checkers find them. Each is imported when it
+is first used, so that `import annotmix` takes no time.
 """
 
-from __future__ import annotations
-
-import importlib
-from typing import Any
+import ast as _ast
+import os as _os
+from importlib import import_module as _import_module
 
 __version__ = "0.1.0"
 
-#: Public name → module that holds it.
-_HOMES = {
-    "AnnotMixSegmenter": "annotmix.estimators",
-    "Annotations": "annotmix.labels",
-    "aggregate": "annotmix.labels",
-    "dawid_skene": "annotmix.labels",
-    "Approach": "annotmix.approaches",
-    "Batch": "annotmix.approaches",
-    "get_approach": "annotmix.approaches",
-    "hold_out": "annotmix.labels",
-    "ImageEncoder": "annotmix.encoders",
-    "TextEncoder": "annotmix.encoders",
-    "label_scorer": "annotmix.labels",
-    "list_approaches": "annotmix.approaches",
-    "list_datasets": "annotmix.datasets",
-    "load": "annotmix.estimators",
-    "load_dataset": "annotmix.datasets",
-    "majority_vote": "annotmix.labels",
-    "make_classifier": "annotmix.estimators",
-    "register": "annotmix.approaches",
-    "suggest": "annotmix.estimators",
-}
+
+def _read_homes() -> dict[str, str]:
+    """Public name → module that holds it."""
+    with open(_os.path.splitext(__file__)[0] + ".pyi", encoding="utf-8") as stub:
+        imports = [node for node in _ast.parse(stub.read()).body if isinstance(node, _ast.ImportFrom)]
+    return {name.asname: node.module for node in imports for name in node.names if name.asname}
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name) or ("annotmix.estimators" if name.endswith("Classifier") else None)
-    if home is None:
+_HOMES = _read_homes()
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
         raise AttributeError(f"module 'annotmix' has no attribute {name!r}")
-    return getattr(importlib.import_module(home), name)
+    return getattr(_import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*_HOMES, "AnnotMixClassifier", "__version__"])
+    return [*__all__, "__version__"]

@@ -195,7 +195,7 @@ def test_simulated_labels_of_texts_come_from_the_cache_the_second_time(
     assert all(isinstance(text, str) for text in data.X)
     assert data.X_test[0] == "How far is it from Denver to Aspen ?"
     assert data.y_test[0] == "NUM"
-    assert list(own_cache.rglob("*.npz"))
+    assert list(own_cache.rglob("*.rows"))
 
     class Encoder:
         transform = staticmethod(hashed)

@@ -120,7 +120,7 @@ def test_a_loaded_model_whose_encoder_has_moved(bert, other_bert, crowd, tmp_pat
 def test_an_encoder_for_a_model_without_one_is_refused(noisy, tmp_path):
     clf = classifier(None, max_epochs=1).fit(noisy.X, noisy.Z)
     clf.save(tmp_path)
-    with pytest.raises(annotmix.training.persistence.ModelFileError, match="without one"):
+    with pytest.raises(annotmix.training.tensor_files.ModelFileError, match="without one"):
         annotmix.load(tmp_path, encoder="text:minilm")
 
 

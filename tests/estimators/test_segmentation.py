@@ -15,7 +15,7 @@ from annotmix.estimators.masks import read_masks
 from annotmix.estimators.pixels import AnnotMixPixels, PixelClassifier, UNet
 from annotmix.estimators.segmentation import AnnotMixSegmenter
 from annotmix.networks import mixup
-from annotmix.training.persistence import ModelFileError
+from annotmix.training.tensor_files import ModelFileError
 
 SIZE = 8
 
@@ -262,13 +262,16 @@ def test_going_on_from_a_checkpoint_is_the_same_run(problem, tmp_path):
 def test_save_and_load(problem, fitted, tmp_path):
     X, masks, _ = problem
     fitted.save(tmp_path)
-    loaded = AnnotMixSegmenter.load(tmp_path, device="cpu")
+    loaded = annotmix.load(tmp_path, device="cpu")
     assert (loaded.consensus_proba(X, masks) == fitted.consensus_proba(X, masks)).all()
     assert (loaded.annotator_confusion() == fitted.annotator_confusion()).all()
     assert loaded.annotators_.tolist() == ["ann", "bob", "cat"]
     assert "masks" not in loaded.module_.state_dict()
-    with pytest.raises(ModelFileError, match=r"holds a segmenter: use annotmix\.AnnotMixSegmenter\.load"):
-        annotmix.load(tmp_path)
+    assert type(loaded) is AnnotMixSegmenter
+    loaded.save(tmp_path / "again")
+    assert (annotmix.load(tmp_path / "again").predict_proba(X) == fitted.predict_proba(X)).all()
+    with pytest.raises(ModelFileError, match="trained without one"):
+        annotmix.load(tmp_path, encoder="text:minilm")
 
 
 def test_a_backbone_of_ones_own(problem, tmp_path):
@@ -278,8 +281,8 @@ def test_a_backbone_of_ones_own(problem, tmp_path):
     assert seg.predict(np.zeros((2, 1, 5, 9))).shape == (2, 5, 9)  # of any size
     seg.save(tmp_path)
     with pytest.raises(ModelFileError, match="backbone of its own"):
-        AnnotMixSegmenter.load(tmp_path)
-    loaded = AnnotMixSegmenter.load(tmp_path, backbone=own, device="cpu")
+        annotmix.load(tmp_path)
+    loaded = annotmix.load(tmp_path, backbone=own, device="cpu")
     assert (loaded.predict_proba(X) == seg.predict_proba(X)).all()
     small_one = nn.Conv2d(1, 6, 3)
     with pytest.raises(ValueError, match=r"for n=2 it gave shape \(2, 6, 6, 6\)"):

@@ -273,16 +273,6 @@ def test_features_are_saved(tmp_path, identity):
     )
 
 
-def test_a_model_that_was_saved_without_counts_is_read(tmp_path):
-    clf, X = fitted(annotator_features=None, max_epochs=1)
-    clf.save(tmp_path)
-    saved = json.loads((tmp_path / "model.json").read_text())
-    del saved["model"]["labels_per_annotator"], saved["model"]["annotator_features"]
-    (tmp_path / "model.json").write_text(json.dumps(saved))
-    found = annotmix.load(tmp_path).predict_annotator_perf(X, ["nobody"], unseen="population")
-    np.testing.assert_allclose(found[:, 0], clf.predict_annotator_perf(X).mean(axis=1), atol=1e-6)
-
-
 def test_other_features_are_another_run(tmp_path):
     fitted(max_epochs=1, checkpoint=tmp_path)
     with pytest.raises(ValueError, match="another run"):

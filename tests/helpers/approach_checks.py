@@ -19,6 +19,7 @@ from sklearn.base import clone
 import annotmix
 from annotmix import Annotations
 from annotmix.approaches import Batch, get_approach
+from annotmix.estimators import classifiers
 from annotmix.networks import MLP, Classifier
 
 Check = Callable[..., None]
@@ -93,7 +94,7 @@ def check_file_opens_with_maths_and_every_parameter_is_documented(name):
     clf = make(name)
     for parameter in inspect.signature(type(clf)).parameters:
         assert f"\n{parameter} : " in type(clf).__doc__, parameter
-    assert getattr(annotmix, type(clf).__name__) is type(clf)
+    assert getattr(classifiers, type(clf).__name__) is type(clf)
 
 
 @check(everywhere)

@@ -15,7 +15,7 @@ from annotmix.labels.heldout import hold_out
 from annotmix.networks.features import Features
 from annotmix.training import loop as engine
 from annotmix.training.loop import Labels, randomness
-from annotmix.training.persistence import ModelFileError
+from annotmix.training.tensor_files import ModelFileError
 
 CPU = torch.device("cpu")
 

@@ -87,7 +87,7 @@ def _train_and_score(configuration: Mapping[str, Any], data_dir: str | None, his
     clf = annotmix.make_classifier(name, **parameters, random_state=configuration["seed"], progress=False)
     knows_annotators = annotmix.get_approach(name).perf is not None
     labels, test_labels = (data.labels, data.test_labels) if knows_annotators else (None, None)
-    sets = {
+    sets: dict[str, tuple[Any, ...]] = {
         "test": (data.X_test, data.y_test, test_labels),
         "valid": (data.X_valid, data.y_valid),
         "train": (data.X, data.y, labels),

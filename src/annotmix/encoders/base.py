@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from torch import Tensor
 
-from annotmix._common.cache import cache_folder
+from annotmix._common.cache import RowCache, cache_folder
 from annotmix._common.progress import Progress
-from annotmix.encoders.cache import SHARD, FeatureCache
 from annotmix.encoders.checkpoints import content_hash
 
 Floats = NDArray[np.float32]
 #: Counts the ways of computing features; features of another way are not used.
-FORMAT = 1
+FORMAT = 2
+#: Rows in one file of the cache; a kill loses the work on no more than so many.
+SHARD = 512
 #: The network as a function of a list of inputs; gives features, shape (n, d), on its device.
 Network = Callable[[list[Any]], Tensor]
 
@@ -111,7 +112,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _features(self, keys: Sequence[bytes], items: Sequence[Any]) -> Floats:
         """Features, shape (n, d), of items with these keys, from the cache where it has them."""
-        cache = FeatureCache(self._cache_folder())
+        cache = RowCache(self._cache_folder(), SHARD)
         known = cache.get(keys)
         new = {key: item for key, item in zip(keys, items, strict=True) if key not in known}
         order = sorted(new, key=lambda key: self._size(new[key]), reverse=True)

@@ -1,23 +1,18 @@
-"""scikit-learn estimators: one classifier per approach, the segmenter, suggestions, saving and loading."""
+"""scikit-learn estimators: classifiers, the segmenter, suggestions, saving and loading.
 
-from __future__ import annotations
+`annotmix.estimators.classifiers` has one class per approach.
+"""
 
-from typing import Any
-
-from annotmix.estimators import classes
-from annotmix.estimators.classes import classifier_class, load, make_classifier
+from annotmix.estimators.classifier_factory import class_name, classifier_class, make_classifier
 from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
+from annotmix.estimators.persistence import load
 from annotmix.estimators.segmentation import AnnotMixSegmenter
 from annotmix.estimators.suggestion import suggest
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(classes, name)
-
 
 __all__ = [
     "AnnotMixSegmenter",
     "MultiAnnotatorClassifier",
+    "class_name",
     "classifier_class",
     "load",
     "make_classifier",

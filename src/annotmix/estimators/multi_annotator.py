@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -18,15 +18,14 @@ from annotmix.approaches import Approach
 from annotmix.encoders import Encoder, make_encoder
 from annotmix.estimators import unseen as unseen_annotators
 from annotmix.estimators.answers import AnnotatorAnswers
-from annotmix.estimators.description import REFERENCE_NAME, describe, fingerprint
 from annotmix.estimators.parameters import check_parameters, seed_of
+from annotmix.estimators.persistence import REFERENCE_NAME, fingerprint, save, set_state
 from annotmix.labels.accepted import as_annotations, require_labels
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.heldout import hold_out
 from annotmix.networks import Classifier, make_backbone
 from annotmix.networks.devices import pick_device
 from annotmix.networks.features import Features
-from annotmix.training import persistence
 from annotmix.training.augmentation import get_augmentation
 from annotmix.training.inference import EvaluationSet, encode, probabilities, scores
 from annotmix.training.loop import (
@@ -38,6 +37,9 @@ from annotmix.training.loop import (
     randomness,
     train,
 )
+
+if TYPE_CHECKING:
+    from typing import Self  # since Python 3.11
 
 #: Training instances that `annotator_confusion()` averages over when it gets none.
 REFERENCE_SIZE = 256
@@ -149,7 +151,7 @@ class MultiAnnotatorClassifier(AnnotatorAnswers, ClassifierMixin, BaseEstimator)
         annotator_features: pd.DataFrame | None = None,
         validation: tuple[Any, ...] | Literal["labels"] | None = None,
         monitor: Mapping[str, tuple[Any, ...]] | None = None,
-    ) -> MultiAnnotatorClassifier:
+    ) -> Self:
         """Train on instances and the labels that annotators gave them.
 
         Parameters
@@ -246,18 +248,14 @@ class MultiAnnotatorClassifier(AnnotatorAnswers, ClassifierMixin, BaseEstimator)
             state[REFERENCE_NAME] = encode(self.module_, reference)[0].clone()
         return self.use(self.select)
 
-    def use(self, which: str) -> MultiAnnotatorClassifier:
+    def use(self, which: str) -> Self:
         """Switch to the weights of the "last" or the "best" epoch without training again."""
         if which not in self.states_:
             raise ValueError(
                 f"There are no {which!r} weights, only {', '.join(map(repr, self.states_))}; "
                 '"best" needs validation= in fit.'
             )
-        state = dict(self.states_[which])
-        # a copy: results depend on the alignment of memory, and a loaded file has its own
-        self._reference = state.pop(REFERENCE_NAME).to(self._device).clone()
-        self.module_.load_state_dict(state, assign=True)  # the module is a view of the state: no second copy
-        self.module_.eval()
+        set_state(self, self.states_[which])
         return self
 
     # ---------------------------------------------------------------- classes
@@ -310,7 +308,7 @@ class MultiAnnotatorClassifier(AnnotatorAnswers, ClassifierMixin, BaseEstimator)
         A backbone of your own is not saved as code: `annotmix.load` takes it again.
         """
         check_is_fitted(self)
-        persistence.save_model(folder, *describe(self))
+        save(self, folder)
 
     # ---------------------------------------------------------------- inside
 

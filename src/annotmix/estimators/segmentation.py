@@ -16,13 +16,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import assert_all_finite, check_is_fitted
 from torch import Tensor
 
-from annotmix.estimators.description import REFERENCE_NAME, describe, fingerprint
 from annotmix.estimators.masks import Masks, read_masks
 from annotmix.estimators.parameters import check_parameters, seed_of
+from annotmix.estimators.persistence import fingerprint, save
 from annotmix.estimators.pixels import AnnotMixPixels, PixelClassifier, make_pixel_backbone
 from annotmix.networks.devices import pick_device
 from annotmix.networks.features import Features
-from annotmix.training import persistence
 from annotmix.training.inference import mean_confusion
 from annotmix.training.loop import INITIALISATION, REFERENCE, Settings, randomness, train
 
@@ -243,53 +242,12 @@ class AnnotMixSegmenter(BaseEstimator):  # type: ignore[misc]
     # ---------------------------------------------------------------- files
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Save the model as safetensors and JSON; read it with `AnnotMixSegmenter.load`.
+        """Save the model as safetensors and JSON; read it with `annotmix.load`.
 
-        A backbone of your own is not saved as code: `load` takes it again.
+        A backbone of your own is not saved as code: `annotmix.load` takes it again.
         """
         check_is_fitted(self)
-        persistence.save_model(folder, *describe(self))
-
-    @classmethod
-    def load(
-        cls,
-        folder: str | os.PathLike[str],
-        *,
-        backbone: torch.nn.Module | None = None,
-        device: str = "auto",
-    ) -> AnnotMixSegmenter:
-        """Read a model that `save` wrote. Nothing in the files is executed."""
-        tensors, facts = persistence.load_model(folder)
-        try:
-            if facts["approach"] != cls._approach.name:
-                raise persistence.ModelFileError(
-                    f"{os.fspath(folder)!r} holds a classifier ({facts['approach']}): use annotmix.load."
-                )
-            if facts["backbone_class"] is not None and backbone is None:
-                raise persistence.ModelFileError(
-                    f"The model was trained with a backbone of its own ({facts['backbone_class']}), which is "
-                    "not saved as code: pass an instance, AnnotMixSegmenter.load(folder, backbone=…)."
-                )
-            found = cls(**{name: facts["params"][name] for name in cls().get_params(deep=False)})
-            found.set_params(device=device, **({} if backbone is None else {"backbone": backbone}))
-            found.classes_ = persistence.names_from_json(facts["classes"])
-            found.annotators_ = persistence.names_from_json(facts["annotators"])
-            found.labels_per_annotator_ = np.array(facts["labels_per_annotator"])
-            found._shape, found.seed_ = tuple(facts["shape"]), facts["seed"]
-            found.history_ = pd.DataFrame(facts["history"]).set_index("epoch")
-            found.n_iter_ = len(found.history_)
-            with randomness(found.seed_, INITIALISATION):
-                found.module_ = found._make_module(len(found.annotators_)).to(pick_device(device))
-            found._reference = tensors.pop(REFERENCE_NAME).to(found._device).clone()
-            found.module_.load_state_dict(tensors)
-            return found
-        except persistence.ModelFileError:
-            raise
-        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-            raise persistence.ModelFileError(
-                f"{os.fspath(folder)!r} does not hold a model that this version of annotmix understands: "
-                f"{error}"
-            ) from error
+        save(self, folder)
 
     # ---------------------------------------------------------------- inside
 
@@ -297,7 +255,7 @@ class AnnotMixSegmenter(BaseEstimator):  # type: ignore[misc]
     def _device(self) -> torch.device:
         return next(self.module_.parameters()).device
 
-    def _make_module(self, n_annotators: int) -> AnnotMixPixels:
+    def _make_module(self, n_annotators: int, described: None = None) -> AnnotMixPixels:
         backbone, n_hidden = make_pixel_backbone(self.backbone, self._shape)
         classifier = PixelClassifier(backbone, n_hidden, len(self.classes_))
         own = {name: getattr(self, name) for name in self._approach.hyper_parameters()}

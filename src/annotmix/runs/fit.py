@@ -29,8 +29,8 @@ from annotmix.runs.request import Request
 from annotmix.runs.result_columns import make_table
 from annotmix.runs.result_tables import make_tables
 from annotmix.runs.storage import write_findings
-from annotmix.training.persistence import ModelFileError
 from annotmix.training.processes import by_torchrun
+from annotmix.training.tensor_files import ModelFileError
 
 Floats = NDArray[np.float32]
 

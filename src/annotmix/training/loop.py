@@ -29,8 +29,8 @@ from annotmix.training import processes
 from annotmix.training.augmentation import Augmentation
 from annotmix.training.inference import EvaluationSet, scores
 from annotmix.training.optimizer import RAdam
-from annotmix.training.persistence import ModelFileError, load_tensors, save_tensors
 from annotmix.training.team import Team
+from annotmix.training.tensor_files import ModelFileError, load_tensors, save_tensors
 
 State = dict[str, Tensor]
 #: The monitored set that selects the best epoch: by clf-acc, or by label-ll where true classes are unknown.

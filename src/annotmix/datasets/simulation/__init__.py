@@ -24,14 +24,14 @@ from annotmix.datasets.simulation.thinning import thin
 
 if TYPE_CHECKING:
     from annotmix.datasets.simulation.trained import SimulatedAnnotators, simulate_annotators
+else:  # hidden from type checkers, for which every name would exist otherwise
 
+    def __getattr__(name: str) -> Any:
+        if name in ("SimulatedAnnotators", "simulate_annotators"):
+            from annotmix.datasets.simulation import trained  # loads torch, which takes a while
 
-def __getattr__(name: str) -> Any:
-    if name in ("SimulatedAnnotators", "simulate_annotators"):
-        from annotmix.datasets.simulation import trained  # loads torch, which takes a while
-
-        return getattr(trained, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return getattr(trained, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [

@@ -8,6 +8,7 @@ So annotators know some classes better than others, and err where the instances 
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,8 +21,9 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
+import annotmix
+from annotmix._common.cache import RowCache
 from annotmix._common.progress import Progress
-from annotmix.datasets.simulation import label_cache
 from annotmix.datasets.simulation.parametric import from_codes
 from annotmix.estimators import make_classifier
 from annotmix.estimators.parameters import seed_of
@@ -215,23 +217,41 @@ def _all_labels(
     progress: bool,
 ) -> Codes:
     """The labels of all annotators for all sets one below the other, from the cache where it has them."""
-    n_rows, n_classes = sum(map(len, sets)), int(y.max()) + 1
+    n_classes = int(y.max()) + 1
     columns: list[Codes | None] = [None] * len(drawn)
-    files: list[Path] = []
     if cache is not None:
-        files = label_cache.files(Path(cache), [y, *sets], drawn, network)
-        for j, file in enumerate(files):
-            columns[j] = label_cache.read(file, n_rows, n_classes)
+        store, keys = RowCache(Path(cache), rows_per_file=1), _keys([y, *sets], drawn, network)
+        Path(cache).mkdir(parents=True, exist_ok=True)  # an error now, not after hours of training
+        known = store.get(keys)
+        columns = [known[key].astype(np.int64) if key in known else None for key in keys]
     missing = [j for j, column in enumerate(columns) if column is None]
     jobs = (delayed(_labels)(sets, y, drawn[j], network) for j in missing)
     done = len(drawn) - len(missing)
     with Progress("simulating annotators", len(drawn), done, progress) as bar:
         for j, column in zip(missing, Parallel(n_jobs=n_jobs, return_as="generator")(jobs), strict=True):
             columns[j] = column
-            if files:
-                label_cache.write(files[j], column)
+            if cache is not None:
+                store.put([keys[j]], column[None].astype(np.min_scalar_type(-n_classes)))
             bar.advance(f"accuracy {np.mean(column[: len(y)] == y):.3f}")
     return np.stack([column for column in columns if column is not None], axis=1)
+
+
+def _keys(data: Iterable[NDArray[Any]], drawn: Sequence[Annotator], network: dict[str, Any]) -> list[bytes]:
+    """For every annotator, the hash of all that its labels depend on."""
+    if not isinstance(network["backbone"], str):
+        raise ValueError("cache= needs a backbone that has a name: a module's own code cannot be compared.")
+    shared = hashlib.sha256(repr((annotmix.__version__, sorted(network.items()))).encode())
+    for array in data:
+        shared.update(f"{array.dtype} {array.shape}".encode())
+        for first in range(0, len(array), 4096):
+            shared.update(array[first : first + 4096].tobytes())
+    keys = []
+    for annotator in drawn:
+        own = shared.copy()
+        own.update(repr((annotator.epochs, annotator.lr, annotator.seed)).encode())
+        own.update(annotator.rows.tobytes())
+        keys.append(own.digest())
+    return keys
 
 
 def _labels(sets: list[NDArray[Any]], y: Codes, annotator: Annotator, network: dict[str, Any]) -> Codes:

@@ -18,8 +18,8 @@ from torch import nn
 
 import annotmix
 from annotmix import Annotations, AnnotMixClassifier
-from annotmix.training import persistence
-from annotmix.training.persistence import ModelFileError
+from annotmix.training import tensor_files
+from annotmix.training.tensor_files import ModelFileError
 
 
 def classifier(**params):
@@ -364,7 +364,7 @@ def test_save_and_load(fitted, noisy, tmp_path):
 
 def test_saved_model_holds_no_training_instances(fitted, noisy, tmp_path):
     fitted.save(tmp_path)
-    tensors, _ = persistence.load_model(tmp_path)
+    tensors, _ = tensor_files.load_model(tmp_path)
     assert all(noisy.X.shape[1] not in t.shape[:1] or t.shape != noisy.X.shape for t in tensors.values())
     assert tensors["reference"].shape == (256, 32)  # penultimate features
 
@@ -389,7 +389,7 @@ def test_a_failed_save_keeps_the_old_model(fitted, noisy, tmp_path, monkeypatch)
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(persistence, "save_file", full)
+    monkeypatch.setattr(tensor_files, "save_file", full)
     with pytest.raises(OSError, match="untouched"):
         other.save(tmp_path)
     np.testing.assert_array_equal(annotmix.load(tmp_path).predict_proba(noisy.X), old)

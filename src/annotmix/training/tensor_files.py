@@ -13,17 +13,14 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, contiguous_format
 
-from annotmix._common.files import write_atomically
+from annotmix._common.files import write_atomically, write_bytes
 
 FORMAT = 2
 _WEIGHTS = "weights-*.safetensors"
-_TYPES = {"int": int, "float": float, "bool": bool, "str": str}
 
 
 class ModelFileError(ValueError):
@@ -40,7 +37,7 @@ def save_model(folder: str | os.PathLike[str], tensors: dict[str, Tensor], facts
         weights, checksum = _write_weights(folder, tensors)
         whole = {"format": FORMAT, "weights": weights.name, "sha256": checksum, "model": json.loads(text)}
         written = json.dumps(whole, indent=1, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        write_atomically(folder / "model.json", lambda path: Path(path).write_bytes(written))
+        write_bytes(folder / "model.json", written)
     except (OSError, SafetensorError) as error:
         for unused in set(folder.glob(_WEIGHTS)) - before:
             unused.unlink(missing_ok=True)
@@ -101,30 +98,6 @@ def load_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[
         raise ModelFileError(
             f"{str(path)!r} is damaged or not written by annotmix ({error}). Remove it to start again."
         ) from error
-
-
-def names_to_json(names: NDArray[Any]) -> dict[str, Any]:
-    """Names of items, annotators or classes as JSON; they keep their type."""
-    values = names.tolist()
-    kinds = {type(value).__name__ for value in values} or {"str"}
-    if len(kinds) > 1 or not kinds <= _TYPES.keys():
-        raise TypeError(
-            f"Only names that are all integers, floats, booleans or text can be saved, "
-            f"found {', '.join(sorted(kinds))}."
-        )
-    return {"type": kinds.pop(), "values": values, "object": names.dtype == object}
-
-
-def names_from_json(saved: dict[str, Any]) -> NDArray[Any]:
-    """The inverse of `names_to_json`."""
-    kind, values = _TYPES[saved["type"]], saved["values"]
-    if not isinstance(values, list) or any(type(value) is not kind for value in values):
-        raise ModelFileError(f"Saved names must be a list of {saved['type']}, found {values!r:.60}.")
-    if not saved["object"]:
-        return np.array(values, dtype=None if values else kind)
-    names = np.empty(len(values), dtype=object)
-    names[:] = values
-    return names
 
 
 def _write_weights(folder: Path, tensors: dict[str, Tensor]) -> tuple[Path, str]:

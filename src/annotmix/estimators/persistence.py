@@ -1,0 +1,204 @@
+"""Saving and loading of classifiers and segmenters, and what identifies a run of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+import annotmix
+from annotmix.encoders import Encoder, encoder_from_dict, make_encoder
+from annotmix.estimators.preparation import Preparation
+from annotmix.labels.annotations import Annotations
+from annotmix.networks.devices import pick_device
+from annotmix.training.loop import INITIALISATION, randomness
+from annotmix.training.tensor_files import ModelFileError, load_model, save_model
+
+if TYPE_CHECKING:
+    from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
+    from annotmix.estimators.segmentation import AnnotMixSegmenter
+
+#: Name under which features of some training instances are kept beside the weights.
+REFERENCE_NAME = "reference"
+#: Parameters that have no influence on the weights.
+_NEUTRAL = {"select", "device", "devices", "progress", "checkpoint", "checkpoint_every"}
+_NEUTRAL |= {"backbone", "encoder"}  # they show in the module and in X
+_TYPES = {"int": int, "float": float, "bool": bool, "str": str}
+
+
+def save(model: Any, folder: str | os.PathLike[str]) -> None:
+    """Write a fitted classifier or segmenter into a folder, as safetensors and JSON."""
+    custom, known = isinstance(model.backbone, torch.nn.Module), model.annotator_preparation_
+    params = model.get_params(deep=False) | {
+        "backbone": None if custom else model.backbone,
+        "random_state": model.seed_,
+        "classes": None if model.classes is None else list(np.asarray(model.classes).tolist()),
+        "checkpoint": None if model.checkpoint is None else os.fspath(model.checkpoint),
+    }
+    if model.encoder is not None:
+        params["encoder"] = model.encoder_.to_dict()
+    facts = {
+        "approach": model._approach.name,
+        "annotmix": annotmix.__version__,
+        "params": params,
+        "shape": list(model._shape),
+        "backbone_class": type(model.backbone).__qualname__ if custom else None,
+        "classes": names_to_json(model.classes_),
+        "annotators": names_to_json(model.annotators_),
+        "labels_per_annotator": model.labels_per_annotator_.tolist(),
+        "annotator_features": known and known.to_dict(),
+        "n_modelled": model.module_.n_annotators,
+        "feature_names": getattr(model, "feature_names_in_", np.zeros(0)).tolist(),
+        "history": model.history_.reset_index().to_dict("list"),
+        "best_epoch": model.best_epoch_,
+        "seed": model.seed_,
+    }
+    tensors = {name: t.contiguous() for name, t in model.module_.state_dict().items()}
+    tensors[REFERENCE_NAME] = model._reference.contiguous()
+    try:
+        json.dumps(facts)
+    except TypeError as error:
+        raise TypeError(f"A parameter cannot be saved as JSON: {error}.") from error
+    save_model(folder, tensors, facts)
+
+
+def load(
+    folder: str | os.PathLike[str],
+    *,
+    backbone: torch.nn.Module | None = None,
+    encoder: str | Encoder | None = None,
+    device: str = "auto",
+) -> MultiAnnotatorClassifier | AnnotMixSegmenter:
+    """Read a classifier or segmenter that `save` wrote. Nothing in the files is executed.
+
+    Parameters
+    ----------
+    folder : path
+    backbone : torch.nn.Module, optional
+        The backbone, where the model was trained with one of your own.
+    encoder : str or encoder, optional
+        In place of the encoder that the model names, for example where its folder has moved. An encoder's
+        weights are read when they are first needed.
+    device : str, default="auto"
+    """
+    tensors, facts = load_model(folder)
+    try:
+        return _restore(tensors, facts, backbone, encoder, device)
+    except ModelFileError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        raise ModelFileError(
+            f"{os.fspath(folder)!r} does not hold a model that this version of annotmix understands: {error}"
+        ) from error
+
+
+def _restore(
+    tensors: dict[str, Tensor],
+    facts: dict[str, Any],
+    backbone: torch.nn.Module | None,
+    encoder: str | Encoder | None,
+    device: str,
+) -> MultiAnnotatorClassifier | AnnotMixSegmenter:
+    """The estimator whose weights and facts `save` wrote."""
+    # the classes themselves save through this module, so they cannot be imported above
+    from annotmix.estimators.classifier_factory import make_classifier
+    from annotmix.estimators.segmentation import AnnotMixSegmenter
+
+    if facts["backbone_class"] is not None and backbone is None:
+        raise ModelFileError(
+            f"The model was trained with a backbone of its own ({facts['backbone_class']}), which is not "
+            "saved as code: pass an instance, annotmix.load(folder, backbone=…)."
+        )
+    params: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in facts["params"].items()
+    }
+    saved_encoder = params.pop("encoder", None)
+    params |= {"device": device} | ({} if backbone is None else {"backbone": backbone})
+    is_segmenter = facts["approach"] == AnnotMixSegmenter._approach.name
+    model: Any = AnnotMixSegmenter(**params) if is_segmenter else make_classifier(facts["approach"], **params)
+    if saved_encoder is not None:
+        model.encoder = model.encoder_ = (
+            encoder_from_dict(saved_encoder, device=device)
+            if encoder is None
+            else make_encoder(encoder, device=device)
+        )
+    elif encoder is not None:
+        raise ModelFileError("encoder= is given, but the model was trained without one.")
+    model.classes_, model.annotators_ = (names_from_json(facts[key]) for key in ("classes", "annotators"))
+    model.labels_per_annotator_ = np.array(facts["labels_per_annotator"], dtype=np.int64)
+    model._shape, model.seed_, model.best_epoch_ = tuple(facts["shape"]), facts["seed"], facts["best_epoch"]
+    model.n_features_in_ = model._shape[0]
+    if facts["feature_names"]:
+        model.feature_names_in_ = np.array(facts["feature_names"], dtype=object)
+    model.history_ = pd.DataFrame(facts["history"]).set_index("epoch")
+    model.n_iter_ = len(model.history_)
+    described, model.annotator_preparation_ = None, None
+    if facts["annotator_features"] is not None:
+        model.annotator_preparation_ = Preparation.from_dict(facts["annotator_features"])
+        width = len(model.annotator_preparation_.feature_names)
+        described = np.zeros((facts["n_modelled"], width), dtype=np.float32)  # the weights hold it
+    with randomness(model.seed_, INITIALISATION):
+        model.module_ = model._make_module(facts["n_modelled"], described).to(pick_device(device))
+    model.module_.finish()
+    # copies: results depend on the alignment of memory, and a file has its own
+    model.states_ = {model.select: {name: t.to(model._device, copy=True) for name, t in tensors.items()}}
+    set_state(model, model.states_[model.select])
+    return model  # type: ignore[no-any-return]
+
+
+def set_state(model: Any, state: dict[str, Tensor]) -> None:
+    """Give an estimator the weights and the reference features of `state`."""
+    weights = dict(state)
+    # a copy: results depend on the alignment of memory, and a loaded file has its own
+    model._reference = weights.pop(REFERENCE_NAME).to(model._device).clone()
+    model.module_.load_state_dict(weights, assign=True)  # the module is a view of the state: no second copy
+    model.module_.eval()
+
+
+def names_to_json(names: NDArray[Any]) -> dict[str, Any]:
+    """Names of items, annotators or classes as JSON; they keep their type."""
+    values = names.tolist()
+    kinds = {type(value).__name__ for value in values} or {"str"}
+    if len(kinds) > 1 or not kinds <= _TYPES.keys():
+        raise TypeError(
+            f"Only names that are all integers, floats, booleans or text can be saved, "
+            f"found {', '.join(sorted(kinds))}."
+        )
+    return {"type": kinds.pop(), "values": values, "object": names.dtype == object}
+
+
+def names_from_json(saved: dict[str, Any]) -> NDArray[Any]:
+    """The inverse of `names_to_json`."""
+    kind, values = _TYPES[saved["type"]], saved["values"]
+    if not isinstance(values, list) or any(type(value) is not kind for value in values):
+        raise ModelFileError(f"Saved names must be a list of {saved['type']}, found {values!r:.60}.")
+    if not saved["object"]:
+        return np.array(values, dtype=None if values else kind)
+    names = np.empty(len(values), dtype=object)
+    names[:] = values
+    return names
+
+
+def fingerprint(
+    clf: Any, rows: NDArray[Any], annotations: Annotations, described: NDArray[Any] | None = None
+) -> str:
+    """Identifies parameters and data: labels in full, X by its shape and up to 1024 of its rows."""
+    params = {k: repr(v) for k, v in clf.get_params(deep=False).items() if k not in _NEUTRAL}
+    digest = hashlib.sha256(json.dumps([clf._approach.name, params, rows.shape]).encode())
+    digest.update(repr(clf.module_).encode())
+    for part in (annotations.item, annotations.annotator, annotations.label):
+        digest.update(part.tobytes())
+    if described is not None:
+        digest.update(described.tobytes())
+    if annotations.weight is not None:
+        digest.update(annotations.weight.tobytes())
+    step = max(1, len(rows) // 1024)
+    digest.update(np.ascontiguousarray(rows[::step]).tobytes())
+    return digest.hexdigest()
