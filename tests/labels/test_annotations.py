@@ -822,6 +822,33 @@ def test_booleans_are_not_numbers():
         Annotations.from_matrix([[0, 1]]).align(classes=[False, True])
 
 
+def test_align_with_its_own_names_is_free():
+    a = Annotations.from_long(long((1, "u", "x"), (1, "v", "y"), (2, "u", "y")))
+    assert a.align() is a
+    assert a.align(items=a.items, annotators=a.annotators, classes=a.classes) is a
+    assert a.align(items=[1, 2], annotators=iter(["u", "v"]), classes=("x", "y")) is a
+    assert a.align(items=pd.Index([1, 2])) is a
+    assert a.align(items=[2, 1]) is not a
+
+
+def test_what_does_not_change_is_shared_not_copied():
+    a = Annotations.from_long(long((1, "u", "x"), (1, "v", "y"), (2, "u", "y")))
+    more = a.align(classes=["x", "y", "z"])
+    assert more.item is a.item
+    assert more.items is a.items
+    assert a.keep(a.label == 0).annotators is a.annotators
+
+
+def test_later_changes_of_the_arrays_it_was_made_of_do_not_reach_it():
+    item, names = np.array([0, 1]), np.array([5, 6])
+    shown = item.view()
+    shown.setflags(write=False)
+    made = [Annotations(part, [0, 0], [0, 0], names, ["u"], ["x"]) for part in (item, shown)]
+    item[:], names[:] = 0, 7
+    for a in made:
+        assert (a.item.tolist(), a.items.tolist()) == ([0, 1], [5, 6])
+
+
 # ---------------------------------------------------------------- real data
 
 
