@@ -16,10 +16,10 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted, validat
 
 from annotmix.approaches import Approach
 from annotmix.encoders import Encoder, make_encoder
-from annotmix.estimators import unseen as unseen_annotators
-from annotmix.estimators.answers import AnnotatorAnswers
+from annotmix.estimators.annotator_methods import AnnotatorMethods
 from annotmix.estimators.parameters import check_parameters, seed_of
 from annotmix.estimators.persistence import REFERENCE_NAME, fingerprint, save, set_state
+from annotmix.estimators.unseen_annotators import prepare_features
 from annotmix.labels.accepted import as_annotations, require_labels
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.heldout import hold_out
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 REFERENCE_SIZE = 256
 
 
-class MultiAnnotatorClassifier(AnnotatorAnswers, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that learns from the labels of many annotators.
 
     Parameters
@@ -194,7 +194,7 @@ class MultiAnnotatorClassifier(AnnotatorAnswers, ClassifierMixin, BaseEstimator)
             learnt = self._approach.prepare(annotations, rng)
             self.annotator_preparation_, described = None, None
             if annotator_features is not None:
-                self.annotator_preparation_, described = unseen_annotators.prepare(
+                self.annotator_preparation_, described = prepare_features(
                     self._approach, annotator_features, self.annotators_
                 )
             self.module_ = self._make_module(len(learnt.annotators), described).to(device)
