@@ -242,7 +242,7 @@ def test_a_large_crowd_is_a_sample_by_labels(monkeypatch):
     assert min(crowd) >= 50  # nobody without labels
     mean = sum(who * share for who, share in crowd.items()) - 49
     assert mean == pytest.approx((labels**2).sum() / labels.sum(), rel=0.1)
-    monkeypatch.setattr(unseen, "CROWD_SIZE", 400)
+    monkeypatch.setattr(unseen_annotators, "POPULATION_SIZE", 400)
     assert unseen_annotators._population(labels, 0) == [
         (49 + k, pytest.approx(k / 80200)) for k in range(1, 401)
     ]

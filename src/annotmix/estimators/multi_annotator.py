@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -17,7 +16,7 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted, validat
 from annotmix.approaches import Approach
 from annotmix.encoders import Encoder, make_encoder
 from annotmix.estimators.annotator_methods import AnnotatorMethods
-from annotmix.estimators.parameters import check_parameters, seed_of
+from annotmix.estimators.parameters import check_parameters, seed_of, training_settings
 from annotmix.estimators.persistence import REFERENCE_NAME, fingerprint, save, set_state
 from annotmix.estimators.unseen_annotators import prepare_features
 from annotmix.labels.accepted import as_annotations, require_labels
@@ -33,7 +32,6 @@ from annotmix.training.loop import (
     INITIALISATION,
     REFERENCE,
     VALIDATION,
-    Settings,
     randomness,
     train,
 )
@@ -210,19 +208,7 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
             sets[VALIDATION] = EvaluationSet(Features(rows[some_rows], device, views), None, held)
         elif validation is not None:
             sets[VALIDATION] = self._evaluation_set(*validation)
-        settings = Settings(
-            max_epochs=self.max_epochs,
-            batch_size=self.batch_size,
-            lr=self.lr,
-            weight_decay=self.weight_decay,
-            augment=get_augmentation(self.augment, self._shape),
-            seed=self.seed_,
-            precision=self.precision,
-            devices=self.devices,
-            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
-            checkpoint_every=self.checkpoint_every,
-            progress=self.progress,
-        )
+        settings = training_settings(self, augment=get_augmentation(self.augment, self._shape))
         run = train(
             self.module_,
             data,
