@@ -229,7 +229,7 @@ def test_tuples_as_names():
 @pytest.mark.parametrize(
     ("Z", "arguments", "message"),
     [
-        ([1, 2], {}, r"row an item and a column an annotator, found shape \(2,\)"),
+        ([1, 2], {}, r"row per item and one column per annotator, found shape \(2,\)"),
         (np.zeros((2, 2, 2)), {}, r"found shape \(2, 2, 2\)"),
         ([["a", 1]], {}, "label must be of one type, found int, str"),
         (np.array([[True, 1]], dtype=object), {}, "label must be of one type, found bool, int"),

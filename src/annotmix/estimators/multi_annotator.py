@@ -86,7 +86,7 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
         As in Lightning Fabric, for example "bf16-mixed".
     checkpoint : path, optional
         Folder in which training leaves its state every `checkpoint_every` epochs and after the last one.
-        A run that finds its own state there goes on from it, to the same bits; needs an integer
+        A run that finds its own state there resumes from it, to the same bits; needs an integer
         `random_state`.
     checkpoint_every : int, default=10
     progress : bool, default=True
@@ -158,9 +158,9 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
             Instances. A memory-mapped array is read batch by batch. Images of dtype uint8 stay bytes in
             memory and reach the backbone divided by 255. With `encoder`: texts or images.
         y : label matrix, long table, Annotations or vector
-            A matrix has a row an item and a column an annotator. A long table (columns `task`, `worker`,
-            `label`, and `weight` if labels have one) is matched to X by its index or by `tasks`. A vector is
-            the labels of one annotator, an array of shape (n, n_annotators, n_classes) soft labels.
+            A matrix has one row per item and one column per annotator. A long table (columns `task`,
+            `worker`, `label`, and `weight` if labels have one) is matched to X by its index or by `tasks`. A
+            vector is the labels of one annotator, an array of shape (n, n_annotators, n_classes) soft labels.
         tasks : iterable, optional
             Names of the rows of X.
         annotator_features : DataFrame, optional
@@ -169,7 +169,7 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
         validation : (X, y_true), (X, y_true, labels), (X, None, labels) or "labels", optional
             What selects the best epoch; scored after every epoch. Clean labels by accuracy; annotators'
             labels of instances whose true class is not known by their likelihood, label-ll; "labels" holds
-            out those of a tenth of the items, drawn by the seed, which are then not trained on.
+            out the labels of a tenth of the items, drawn by the seed, which are then not trained on.
         monitor : mapping of name to (X, y_true) or (X, y_true, labels), optional
             Further sets to score after every epoch; `y_true` may be None. The scores are in `history_`.
         """
@@ -272,7 +272,7 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
         truth = y if y_true is None else y_true
         if isinstance(truth, Annotations) or np.ndim(truth) != 1:
             raise ValueError(
-                "score compares with one true class a row, found labels of shape "
+                "score compares with one true class per row, found labels of shape "
                 f"{np.shape(truth) if not isinstance(truth, Annotations) else truth}. In GridSearchCV and "
                 "cross_val_score, pass the true classes as y_true= (see the documentation of score)."
             )
@@ -327,7 +327,7 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
         rows = self._rows(X, reset)
         if rows.ndim < 2:
             raise ValueError(
-                f"X must have a row an instance and at least two dimensions, found {rows.shape}."
+                f"X must have one row per instance and at least two dimensions, found {rows.shape}."
             )
         if names is not None and len(names) != len(rows):
             raise ValueError(f"tasks must name the {len(rows)} rows of X, found {len(names)} names.")
@@ -364,7 +364,7 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
         if y_true is not None:
             y = pd.Index(self.classes_).get_indexer(pd.Index(np.asarray(y_true)))
             if len(y) != len(rows):
-                raise ValueError(f"y_true must have a class a row: {len(rows)} rows, {len(y)} classes.")
+                raise ValueError(f"y_true must have one class per row: {len(rows)} rows, {len(y)} classes.")
         annotations = None if labels is None else self._annotations(labels, len(rows), names)
         return EvaluationSet(Features(rows, self._device), y, annotations)
 

@@ -1,4 +1,4 @@
-"""The scikit-learn-like estimator for masks: several annotators' masks an image in, one mask an image out."""
+"""The scikit-learn-like estimator for masks: many masks per image in, one mask per image out."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class AnnotMixSegmenter(BaseEstimator):  # type: ignore[misc]
             Images of dtype uint8 stay bytes in memory and reach the backbone divided by 255.
         masks : array-like of int or bool, shape (n, M, height, width) or (P, height, width)
             The class of every pixel, -1 where an annotator marked nothing: all of a mask where there is none.
-            A column an annotator; or, with `images`, a mask an entry.
+            One column per annotator; or, with `images`, one entry per mask.
         annotators : iterable, optional
             Names of the M annotators; with `images` the annotator of every mask, P of them.
         images : array-like of int, shape (P,), optional

@@ -1,6 +1,6 @@
 """The labels of many annotators, stored sparsely.
 
-`Annotations` is three index vectors (item, annotator, label), one entry a label, sorted by item, and
+`Annotations` is three index vectors (item, annotator, label), one entry per label, sorted by item, and
 the names of the items, annotators and classes they point to. Nothing of size items × annotators exists
 unless `to_matrix` is asked for it.
 
@@ -144,7 +144,7 @@ class Annotations:
         items: Iterable[Any] | None = None,
         annotators: Iterable[Any] | None = None,
     ) -> Annotations:
-        """Read a label matrix: a row an item, a column an annotator.
+        """Read a label matrix: one row per item, one column per annotator.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class Annotations:
         classes : iterable, optional
             All classes in their order; by default the sorted labels that occur.
         items, annotators : iterable, optional
-            Names; by default those of the DataFrame, else 0, 1, 2, …
+            Names; by default the names in the DataFrame, else 0, 1, 2, …
         """
         return cls(*label_tables.read_matrix(Z, missing_label, classes, items, annotators))
 
@@ -202,12 +202,12 @@ class Annotations:
         items: Iterable[Any] | None = None,
         annotators: Iterable[Any] | None = None,
     ) -> Annotations:
-        """Read a long table: a row a label.
+        """Read a long table: one row per label.
 
         Parameters
         ----------
         df : DataFrame
-            One row a label. A row whose label is missing (`nan`, `None`) makes its item and its annotator
+            One row per label. A row whose label is missing (`nan`, `None`) makes its item and its annotator
             known and gives no label.
         task, worker, label : str, optional
             Its columns; by default found by their names, such as `task` or `item_id`, `worker` or
@@ -229,7 +229,7 @@ class Annotations:
     # ---------------------------------------------------------------- writers
 
     def to_matrix(self, missing_label: Any = None) -> pd.DataFrame:
-        """The labels as a DataFrame, a row an item and a column an annotator.
+        """The labels as a DataFrame, one row per item and one column per annotator.
 
         `missing_label` fills the rest: by default -1 where classes are integers, `None` otherwise. It must
         not be a class itself. Weights have no place in a matrix: with them this is an error.
@@ -294,7 +294,7 @@ class Annotations:
 
     @cached_property
     def start(self) -> Index:
-        """Labels `start[n]:start[n + 1]` are those of item n; shape (n_items + 1,)."""
+        """Item n has the labels `start[n]:start[n + 1]`; shape (n_items + 1,)."""
         return _frozen(np.concatenate([[0], np.cumsum(np.bincount(self.item, minlength=self.n_items))]))
 
     @cached_property
@@ -312,7 +312,7 @@ class Annotations:
     def telling_weight(self) -> NDArray[np.float64] | None:
         """Weights without what all classes have in common, shape (n_labels,); None without weights.
 
-        Of a distribution over all C classes the least weight is taken off every one: what is left tells
+        Of a distribution over all C classes the least weight is taken off every one; the rest tells
         classes apart. A flat distribution, which tells nothing, weighs nothing.
         """
         if self.weight is None:
@@ -356,7 +356,7 @@ class Annotations:
         item, _, votes = self.votes()
         by_pair = self.total(self.pair, int(self.pair[-1]) + 1)
         weight = np.ones(len(self)) if self.weight is None else self.weight
-        # all ordered pairs of labels, minus those of an annotator with itself
+        # all ordered pairs of labels, minus the pairs of an annotator with itself
         same = self._per_item(item, votes**2) - self._per_item(self.item, weight**2)
         pairs = self.total(self.item, self.n_items) ** 2 - self._per_item(self.item[self._first], by_pair**2)
         return float(np.mean(same[several] / pairs[several]))

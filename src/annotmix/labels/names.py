@@ -1,4 +1,4 @@
-"""Names and labels as people write them, as arrays: what is missing, what is equal, what order they have."""
+"""Names and labels as people write them, as arrays: which are missing, which are equal, in what order."""
 
 from __future__ import annotations
 
