@@ -233,7 +233,7 @@ def test_tuples_as_names():
 @pytest.mark.parametrize(
     ("Z", "arguments", "message"),
     [
-        ([1, 2], {}, r"row an item and a column an annotator, found shape \(2,\)"),
+        ([1, 2], {}, r"row per item and one column per annotator, found shape \(2,\)"),
         (np.zeros((2, 2, 2)), {}, r"found shape \(2, 2, 2\)"),
         ([["a", 1]], {}, "label must be of one type, found int, str"),
         (np.array([[True, 1]], dtype=object), {}, "label must be of one type, found bool, int"),
@@ -824,6 +824,33 @@ def test_align_refuses_to_lose_labels(names, message):
 def test_booleans_are_not_numbers():
     with pytest.raises(ValueError, match=r"classes that are not known: 0, 1\. Known classes are False, True"):
         Annotations.from_matrix([[0, 1]]).align(classes=[False, True])
+
+
+def test_align_with_its_own_names_is_free():
+    a = Annotations.from_long(long((1, "u", "x"), (1, "v", "y"), (2, "u", "y")))
+    assert a.align() is a
+    assert a.align(items=a.items, annotators=a.annotators, classes=a.classes) is a
+    assert a.align(items=[1, 2], annotators=iter(["u", "v"]), classes=("x", "y")) is a
+    assert a.align(items=pd.Index([1, 2])) is a
+    assert a.align(items=[2, 1]) is not a
+
+
+def test_what_does_not_change_is_shared_not_copied():
+    a = Annotations.from_long(long((1, "u", "x"), (1, "v", "y"), (2, "u", "y")))
+    more = a.align(classes=["x", "y", "z"])
+    assert more.item is a.item
+    assert more.items is a.items
+    assert a.keep(a.label == 0).annotators is a.annotators
+
+
+def test_later_changes_of_the_arrays_it_was_made_of_do_not_reach_it():
+    item, names = np.array([0, 1]), np.array([5, 6])
+    shown = item.view()
+    shown.setflags(write=False)
+    made = [Annotations(part, [0, 0], [0, 0], names, ["u"], ["x"]) for part in (item, shown)]
+    item[:], names[:] = 0, 7
+    for a in made:
+        assert (a.item.tolist(), a.items.tolist()) == ([0, 1], [5, 6])
 
 
 # ---------------------------------------------------------------- real data

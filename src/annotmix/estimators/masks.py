@@ -54,7 +54,7 @@ def read_masks(
     Parameters
     ----------
     masks : array-like of int or bool, shape (n, M, height, width) or (P, height, width)
-        A column an annotator, or with `images` a mask an entry. -1 or nan: not marked.
+        One column per annotator, or with `images` one entry per mask. -1 or nan: not marked.
     shape : (n, height, width)
         Of the images.
     images : array-like of int, shape (P,), optional
@@ -83,8 +83,9 @@ def read_masks(
         item, who = np.asarray(images), plain([] if annotators is None else list(annotators))
         if values.shape != (len(item), *size) or who.shape != item.shape or item.ndim != 1:
             raise ValueError(
-                "With images=, masks, images and annotators have an entry a mask, and masks the size of the "
-                f"images, {size[0]} × {size[1]}; found shapes {values.shape}, {item.shape} and {who.shape}."
+                "With images=, masks, images and annotators have one entry per mask, and masks the size "
+                f"of the images, {size[0]} × {size[1]}; found shapes "
+                f"{values.shape}, {item.shape} and {who.shape}."
             )
         if len(item) and (item.dtype.kind not in "iu" or item.min() < 0 or item.max() >= n):
             raise ValueError(f"images must be positions in X, 0 to {n - 1}, found {some(np.unique(item))}.")

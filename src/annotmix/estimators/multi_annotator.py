@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -16,10 +15,10 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted, validat
 
 from annotmix.approaches import Approach
 from annotmix.encoders import Encoder, make_encoder
-from annotmix.estimators import unseen as unseen_annotators
-from annotmix.estimators.answers import AnnotatorAnswers
-from annotmix.estimators.parameters import check_parameters, seed_of
+from annotmix.estimators.annotator_methods import AnnotatorMethods
+from annotmix.estimators.parameters import check_parameters, seed_of, training_settings
 from annotmix.estimators.persistence import REFERENCE_NAME, fingerprint, save, set_state
+from annotmix.estimators.unseen_annotators import prepare_features
 from annotmix.labels.accepted import as_annotations, require_labels
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.heldout import hold_out
@@ -33,7 +32,6 @@ from annotmix.training.loop import (
     INITIALISATION,
     REFERENCE,
     VALIDATION,
-    Settings,
     randomness,
     train,
 )
@@ -45,7 +43,7 @@ if TYPE_CHECKING:
 REFERENCE_SIZE = 256
 
 
-class MultiAnnotatorClassifier(AnnotatorAnswers, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that learns from the labels of many annotators.
 
     Parameters
@@ -88,7 +86,7 @@ class MultiAnnotatorClassifier(AnnotatorAnswers, ClassifierMixin, BaseEstimator)
         As in Lightning Fabric, for example "bf16-mixed".
     checkpoint : path, optional
         Folder in which training leaves its state every `checkpoint_every` epochs and after the last one.
-        A run that finds its own state there goes on from it, to the same bits; needs an integer
+        A run that finds its own state there resumes from it, to the same bits; needs an integer
         `random_state`.
     checkpoint_every : int, default=10
     progress : bool, default=True
@@ -160,9 +158,9 @@ class MultiAnnotatorClassifier(AnnotatorAnswers, ClassifierMixin, BaseEstimator)
             Instances. A memory-mapped array is read batch by batch. Images of dtype uint8 stay bytes in
             memory and reach the backbone divided by 255. With `encoder`: texts or images.
         y : label matrix, long table, Annotations or vector
-            A matrix has a row an item and a column an annotator. A long table (columns `item`, `annotator`,
-            `label`, and `weight` if labels have one) is matched to X by its index or by `items`. A vector is
-            the labels of one annotator, an array of shape (n, n_annotators, n_classes) soft labels.
+            A matrix has one row per item and one column per annotator. A long table (columns `item`,
+            `annotator`, `label`, and `weight` if labels have one) is matched to X by its index or by `items`. A
+            vector is the labels of one annotator, an array of shape (n, n_annotators, n_classes) soft labels.
         items : iterable, optional
             Names of the rows of X.
         annotator_features : DataFrame, optional
@@ -171,7 +169,7 @@ class MultiAnnotatorClassifier(AnnotatorAnswers, ClassifierMixin, BaseEstimator)
         validation : (X, y_true), (X, y_true, labels), (X, None, labels) or "labels", optional
             What selects the best epoch; scored after every epoch. Clean labels by accuracy; annotators'
             labels of instances whose true class is not known by their likelihood, label-ll; "labels" holds
-            out those of a tenth of the items, drawn by the seed, which are then not trained on.
+            out the labels of a tenth of the items, drawn by the seed, which are then not trained on.
         monitor : mapping of name to (X, y_true) or (X, y_true, labels), optional
             Further sets to score after every epoch; `y_true` may be None. The scores are in `history_`.
         """
@@ -194,7 +192,7 @@ class MultiAnnotatorClassifier(AnnotatorAnswers, ClassifierMixin, BaseEstimator)
             learnt = self._approach.prepare(annotations, rng)
             self.annotator_preparation_, described = None, None
             if annotator_features is not None:
-                self.annotator_preparation_, described = unseen_annotators.prepare(
+                self.annotator_preparation_, described = prepare_features(
                     self._approach, annotator_features, self.annotators_
                 )
             self.module_ = self._make_module(len(learnt.annotators), described).to(device)
@@ -210,19 +208,7 @@ class MultiAnnotatorClassifier(AnnotatorAnswers, ClassifierMixin, BaseEstimator)
             sets[VALIDATION] = EvaluationSet(Features(rows[some_rows], device, views), None, held)
         elif validation is not None:
             sets[VALIDATION] = self._evaluation_set(*validation)
-        settings = Settings(
-            max_epochs=self.max_epochs,
-            batch_size=self.batch_size,
-            lr=self.lr,
-            weight_decay=self.weight_decay,
-            augment=get_augmentation(self.augment, self._shape),
-            seed=self.seed_,
-            precision=self.precision,
-            devices=self.devices,
-            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
-            checkpoint_every=self.checkpoint_every,
-            progress=self.progress,
-        )
+        settings = training_settings(self, augment=get_augmentation(self.augment, self._shape))
         run = train(
             self.module_,
             data,
@@ -286,7 +272,7 @@ class MultiAnnotatorClassifier(AnnotatorAnswers, ClassifierMixin, BaseEstimator)
         truth = y if y_true is None else y_true
         if isinstance(truth, Annotations) or np.ndim(truth) != 1:
             raise ValueError(
-                "score compares with one true class a row, found labels of shape "
+                "score compares with one true class per row, found labels of shape "
                 f"{np.shape(truth) if not isinstance(truth, Annotations) else truth}. In GridSearchCV and "
                 "cross_val_score, pass the true classes as y_true= (see the documentation of score)."
             )
@@ -341,7 +327,7 @@ class MultiAnnotatorClassifier(AnnotatorAnswers, ClassifierMixin, BaseEstimator)
         rows = self._rows(X, reset)
         if rows.ndim < 2:
             raise ValueError(
-                f"X must have a row an instance and at least two dimensions, found {rows.shape}."
+                f"X must have one row per instance and at least two dimensions, found {rows.shape}."
             )
         if names is not None and len(names) != len(rows):
             raise ValueError(f"items must name the {len(rows)} rows of X, found {len(names)} names.")
@@ -378,7 +364,7 @@ class MultiAnnotatorClassifier(AnnotatorAnswers, ClassifierMixin, BaseEstimator)
         if y_true is not None:
             y = pd.Index(self.classes_).get_indexer(pd.Index(np.asarray(y_true)))
             if len(y) != len(rows):
-                raise ValueError(f"y_true must have a class a row: {len(rows)} rows, {len(y)} classes.")
+                raise ValueError(f"y_true must have one class per row: {len(rows)} rows, {len(y)} classes.")
         annotations = None if labels is None else self._annotations(labels, len(rows), names)
         return EvaluationSet(Features(rows, self._device), y, annotations)
 

@@ -1,10 +1,13 @@
-"""Checks of the parameters that all estimators share."""
+"""The parameters that classifiers and the segmenter share: their checks, and the settings of training."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from annotmix.training import Settings
 
 
 def check_parameters(clf: Any, has_validation: bool) -> None:
@@ -30,6 +33,26 @@ def check_parameters(clf: Any, has_validation: bool) -> None:
         )
     if clf.checkpoint is not None and not isinstance(clf.random_state, int | np.integer):
         raise ValueError("checkpoint= needs an integer random_state=, so that a resumed run is the same run.")
+
+
+def training_settings(clf: Any, **more: Any) -> Settings:
+    """The settings of training, from the parameters of an estimator that knows its seed; `more` is added."""
+    same = (
+        "max_epochs",
+        "batch_size",
+        "lr",
+        "weight_decay",
+        "precision",
+        "devices",
+        "checkpoint_every",
+        "progress",
+    )
+    return Settings(
+        **{name: getattr(clf, name) for name in same},
+        seed=clf.seed_,
+        checkpoint=None if clf.checkpoint is None else Path(clf.checkpoint),
+        **more,
+    )
 
 
 def seed_of(random_state: Any) -> int:

@@ -28,7 +28,7 @@ LIMIT = 1e6
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
-    """How a table becomes a matrix: first the numbers, then where they are missing, then a column a category.
+    """How a table becomes a matrix: numbers, then where they are missing, then one column per category.
 
     Parameters
     ----------

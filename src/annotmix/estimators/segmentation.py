@@ -1,11 +1,10 @@
-"""The scikit-learn-like estimator for masks: several annotators' masks an image in, one mask an image out."""
+"""The scikit-learn-like estimator for masks: many masks per image in, one mask per image out."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,13 +16,13 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted
 from torch import Tensor
 
 from annotmix.estimators.masks import Masks, read_masks
-from annotmix.estimators.parameters import check_parameters, seed_of
+from annotmix.estimators.parameters import check_parameters, seed_of, training_settings
 from annotmix.estimators.persistence import fingerprint, save
 from annotmix.estimators.pixels import AnnotMixPixels, PixelClassifier, make_pixel_backbone
 from annotmix.networks.devices import pick_device
 from annotmix.networks.features import Features
 from annotmix.training.inference import mean_confusion
-from annotmix.training.loop import INITIALISATION, REFERENCE, Settings, randomness, train
+from annotmix.training.loop import INITIALISATION, REFERENCE, randomness, train
 
 #: Pixels that are worked on at a time, in whole images; at least one image.
 PIECE = 1 << 16
@@ -68,7 +67,7 @@ class AnnotMixSegmenter(BaseEstimator):  # type: ignore[misc]
     """
 
     _approach: ClassVar[type[AnnotMixPixels]] = AnnotMixPixels
-    # what the classifiers have besides, for the code that checks and saves both
+    # parameters and attributes that only classifiers have, for the code that serves both
     encoder, select, dropout, best_epoch_, annotator_preparation_ = None, "last", 0.0, None, None
     devices = 1
 
@@ -122,7 +121,7 @@ class AnnotMixSegmenter(BaseEstimator):  # type: ignore[misc]
             Images of dtype uint8 stay bytes in memory and reach the backbone divided by 255.
         masks : array-like of int or bool, shape (n, M, height, width) or (P, height, width)
             The class of every pixel, -1 where an annotator marked nothing: all of a mask where there is none.
-            A column an annotator; or, with `images`, a mask an entry.
+            One column per annotator; or, with `images`, one entry per mask.
         annotators : iterable, optional
             Names of the M annotators; with `images` the annotator of every mask, P of them.
         images : array-like of int, shape (P,), optional
@@ -151,19 +150,9 @@ class AnnotMixSegmenter(BaseEstimator):  # type: ignore[misc]
         mark = ""
         if self.checkpoint is not None:
             mark = fingerprint(self, rows, annotations) + hashlib.sha256(drawn.codes.tobytes()).hexdigest()
-        settings = Settings(
-            max_epochs=self.max_epochs,
-            batch_size=self.batch_size,
-            lr=self.lr,
-            weight_decay=self.weight_decay,
-            seed=self.seed_,
-            precision=self.precision,
-            devices=1,
-            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
-            checkpoint_every=self.checkpoint_every,
-            progress=self.progress,
+        run = train(
+            self.module_, Features(rows, device), annotations, training_settings(self), fingerprint=mark
         )
-        run = train(self.module_, Features(rows, device), annotations, settings, fingerprint=mark)
         self.module_.finish()
         self.history_, self.n_iter_ = pd.DataFrame(run.history).set_index("epoch"), run.epoch
         self._reference = self._some_features(rows)

@@ -152,11 +152,11 @@ def _annotators(
     """
     known = believed.annotations.annotators
     if wanted is not None:
-        asked = np.array(list(wanted), dtype=object)
-        who = locate(asked, known)
+        names = np.array(list(wanted), dtype=object)
+        who = locate(names, known)
         if (who < 0).any():
             raise ValueError(
-                f"Unknown annotators {some(asked[who < 0])}; the model knows {some(known)}. Name those whom "
+                f"Unknown annotators {some(names[who < 0])}; the model knows {some(known)}. Name those whom "
                 "it cannot know as newcomers."
             )
         who = np.unique(who)
@@ -268,7 +268,7 @@ def _greedy(
     run out of time: an item whose turn it is, but which is worth less by now, waits again.
     """
     barred, count = np.where(free, 0.0, -np.inf), np.zeros(len(gain), dtype=np.int64)
-    asked, best = np.zeros(len(limit), dtype=np.int64), gain.max(axis=1, keepdims=True)
+    n_suggested, best = np.zeros(len(limit), dtype=np.int64), gain.max(axis=1, keepdims=True)
     chosen: list[tuple[int, int]] = []
     left = budget
 
@@ -277,9 +277,9 @@ def _greedy(
 
     while True:
         # what an annotator's own gain counts, and the best one's; this changes with every choice
-        weight = credit / np.maximum(credit + labels + asked, np.finfo(float).tiny)
+        weight = credit / np.maximum(credit + labels + n_suggested, np.finfo(float).tiny)
         own, lent = (1 - weight) / price, weight / price
-        shut = np.where((asked >= limit) | (price > left), -np.inf, 0.0)
+        shut = np.where((n_suggested >= limit) | (price > left), -np.inf, 0.0)
         if not chosen:
             heap = [(-value, n) for n, value in enumerate(worth(slice(None)).max(axis=1).tolist())]
             heapq.heapify(heap)
@@ -294,7 +294,7 @@ def _greedy(
             return chosen  # nobody is left for any item
         chosen.append((n, m))
         left -= price[m]
-        asked[m] += 1
+        n_suggested[m] += 1
         count[n] += 1
         barred[n, m] = -np.inf
         if count[n] == per_item:

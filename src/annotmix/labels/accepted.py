@@ -16,7 +16,7 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 from annotmix._common.words import some
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.columns import guess_column
-from annotmix.labels.names import plain
+from annotmix.labels.names import plain, same_names
 
 #: How items find their rows: "either" is by name, and by position where items are only numbered.
 Match = Literal["name", "position", "either"]
@@ -36,9 +36,9 @@ def as_annotations(
     Parameters
     ----------
     y : Annotations, DataFrame or array-like
-        A long table (columns item, annotator, label, and weight if labels have one), a label matrix (a row an
-        item, a column an annotator), soft labels of shape (n, n_annotators, n_classes), or a vector with
-        one label a row. In a vector every entry is a label, as everywhere in scikit-learn.
+        A long table (columns item, annotator, label, and weight if labels have one), a label matrix (one row per
+        item, one column per annotator), soft labels of shape (n, n_annotators, n_classes), or a vector with
+        one label per row. In a vector every entry is a label, as everywhere in scikit-learn.
     n_rows : int
         Rows of X.
     row_names : iterable, optional
@@ -127,6 +127,8 @@ def _columns(y: Any, annotators: Iterable[Any] | None) -> list[Any] | None:
 
 def _place(found: Annotations, n_rows: int, names: Any, match: Match) -> Annotations:
     """Move items to their rows: by name, or by position where a side has no names of its own."""
+    if names is not None and match != "position" and same_names(names, found.items):
+        return found
     index = None if names is None else pd.Index(names, tupleize_cols=False)
     named = index is not None and index.is_unique and not index.hasnans
     if index is not None and match != "position":

@@ -1,6 +1,6 @@
 """The labels of many annotators, stored sparsely.
 
-`Annotations` is three index vectors (item, annotator, label), one entry a label, sorted by item, and
+`Annotations` is three index vectors (item, annotator, label), one entry per label, sorted by item, and
 the names of the items, annotators and classes they point to. Nothing of size items × annotators exists
 unless `to_matrix` is asked for it.
 
@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotmix._common.words import show, some
 from annotmix.labels import tables as label_tables
-from annotmix.labels.names import Index, Names, as_names, locate
+from annotmix.labels.names import Index, Names, as_list, as_names, locate, same_names
 
 Duplicates = Literal["error", "first", "last", "majority"]
 Floats = NDArray[np.float64]
@@ -70,6 +70,10 @@ class Annotations:
     def __post_init__(self) -> None:
         for names in _NAMES_OF.values():
             object.__setattr__(self, names, _frozen(as_names(getattr(self, names), None, names)))
+        self._check_labels()
+
+    def _check_labels(self) -> None:
+        """Refuse labels that make no sense; sort the others."""
         for role, of in _NAMES_OF.items():
             index, names = np.asarray(getattr(self, role)), getattr(self, of)
             if index.ndim != 1 or (len(index) and index.dtype.kind not in "iu"):
@@ -81,32 +85,48 @@ class Annotations:
                     f"{role} must point into its {len(names)} names, found values from {index.min()} "
                     f"to {index.max()}."
                 )
+            object.__setattr__(self, role, index.astype(np.int64, copy=False))
         if not len(self.item) == len(self.annotator) == len(self.label):
             raise ValueError(
                 "item, annotator and label must have the same length, found "
                 f"{len(self.item)}, {len(self.annotator)} and {len(self.label)}."
             )
-        if self.weight is None:
-            order = np.lexsort((self.annotator, self.item))
-        else:
-            weight = _checked(self.weight, len(self.label))
-            order = np.lexsort((self.label, self.annotator, self.item))
-            order = order[weight[order] > 0]
+        keys, weight = [self.item, self.annotator], self.weight
+        if weight is not None:
+            keys, weight = [*keys, self.label], _checked(weight, len(self.label))
+        order: Index | slice = slice(None)
+        if not _ascends(keys):
+            order = np.lexsort(keys[::-1])
+        if weight is not None:
+            if not weight.all():
+                order = np.arange(len(weight))[order]
+                order = order[weight[order] > 0]
             object.__setattr__(self, "weight", _frozen(weight[order]))
         for role in _NAMES_OF:
-            object.__setattr__(self, role, _frozen(np.asarray(getattr(self, role), dtype=np.int64)[order]))
+            index = getattr(self, role)
+            object.__setattr__(self, role, _frozen(index if isinstance(order, slice) else index[order]))
+        if isinstance(order, slice):
+            return  # ascending, so nothing is repeated
         same = (np.diff(self.item) == 0) & (np.diff(self.annotator) == 0)
-        if self.weight is not None:
+        if weight is not None:
             same &= np.diff(self.label) == 0
         repeated = np.flatnonzero(same)
         if len(repeated):
             p = repeated[0]
-            what = "label" if self.weight is None else f"weight of label {show(self.classes[self.label[p]])}"
+            what = "label" if weight is None else f"weight of label {show(self.classes[self.label[p]])}"
             raise ValueError(
                 f"annotator {show(self.annotators[self.annotator[p]])} has more than one {what} for item "
                 f"{show(self.items[self.item[p]])} ({len(repeated)} repeats in all). Use "
                 'Annotations.from_long with duplicates="first", "last" or "majority" to keep one of them.'
             )
+
+    def _derive(self, **changes: Any) -> Annotations:
+        """A copy with other labels, or other names that are checked already; unchanged names cost nothing."""
+        made = object.__new__(Annotations)
+        for field in fields(self):
+            object.__setattr__(made, field.name, changes.get(field.name, getattr(self, field.name)))
+        made._check_labels()
+        return made
 
     def __reduce__(self) -> tuple[Any, ...]:
         # a copy is made like an original, so that its arrays are read-only too
@@ -124,7 +144,7 @@ class Annotations:
         items: Iterable[Any] | None = None,
         annotators: Iterable[Any] | None = None,
     ) -> Annotations:
-        """Read a label matrix: a row an item, a column an annotator.
+        """Read a label matrix: one row per item, one column per annotator.
 
         Parameters
         ----------
@@ -135,7 +155,7 @@ class Annotations:
         classes : iterable, optional
             All classes in their order; by default the sorted labels that occur.
         items, annotators : iterable, optional
-            Names; by default those of the DataFrame, else 0, 1, 2, …
+            Names; by default the names in the DataFrame, else 0, 1, 2, …
         """
         return cls(*label_tables.read_matrix(Z, missing_label, classes, items, annotators))
 
@@ -182,12 +202,12 @@ class Annotations:
         items: Iterable[Any] | None = None,
         annotators: Iterable[Any] | None = None,
     ) -> Annotations:
-        """Read a long table: a row a label.
+        """Read a long table: one row per label.
 
         Parameters
         ----------
         df : DataFrame
-            One row a label. A row whose label is missing (`nan`, `None`) makes its item and its annotator
+            One row per label. A row whose label is missing (`nan`, `None`) makes its item and its annotator
             known and gives no label.
         item, annotator, label : str, optional
             Its columns; by default found by their names, such as `item` or `task_id`, `annotator`
@@ -208,7 +228,7 @@ class Annotations:
     # ---------------------------------------------------------------- writers
 
     def to_matrix(self, missing_label: Any = None) -> pd.DataFrame:
-        """The labels as a DataFrame, a row an item and a column an annotator.
+        """The labels as a DataFrame, one row per item and one column per annotator.
 
         `missing_label` fills the rest: by default -1 where classes are integers, `None` otherwise. It must
         not be a class itself. Weights have no place in a matrix: with them this is an error.
@@ -273,7 +293,7 @@ class Annotations:
 
     @cached_property
     def start(self) -> Index:
-        """Labels `start[n]:start[n + 1]` are those of item n; shape (n_items + 1,)."""
+        """Item n has the labels `start[n]:start[n + 1]`; shape (n_items + 1,)."""
         return _frozen(np.concatenate([[0], np.cumsum(np.bincount(self.item, minlength=self.n_items))]))
 
     @cached_property
@@ -291,7 +311,7 @@ class Annotations:
     def telling_weight(self) -> NDArray[np.float64] | None:
         """Weights without what all classes have in common, shape (n_labels,); None without weights.
 
-        Of a distribution over all C classes the least weight is taken off every one: what is left tells
+        Of a distribution over all C classes the least weight is taken off every one; the rest tells
         classes apart. A flat distribution, which tells nothing, weighs nothing.
         """
         if self.weight is None:
@@ -321,8 +341,8 @@ class Annotations:
     def keep(self, rows: NDArray[Any]) -> Annotations:
         """Only the labels at `rows` (positions or a mask); items, annotators and classes stay."""
         weight = None if self.weight is None else self.weight[rows]
-        parts = (self.item[rows], self.annotator[rows], self.label[rows])
-        return Annotations(*parts, self.items, self.annotators, self.classes, weight)
+        parts = {role: getattr(self, role)[rows] for role in _NAMES_OF}
+        return self._derive(**parts, weight=weight)
 
     def agreement(self) -> float:
         """Chance that two labels of one item agree, averaged over the items with two labels or more.
@@ -335,17 +355,16 @@ class Annotations:
         item, _, votes = self.votes()
         by_pair = self.total(self.pair, int(self.pair[-1]) + 1)
         weight = np.ones(len(self)) if self.weight is None else self.weight
-        # all ordered pairs of labels, minus those of an annotator with itself
+        # all ordered pairs of labels, minus the pairs of an annotator with itself
         same = self._per_item(item, votes**2) - self._per_item(self.item, weight**2)
         pairs = self.total(self.item, self.n_items) ** 2 - self._per_item(self.item[self._first], by_pair**2)
         return float(np.mean(same[several] / pairs[several]))
 
     def agreement_with(self, label: Index) -> Floats:
         """Share of the labels of every item that are `label`, shape (n_items,); nan without labels."""
-        agreeing = self.keep(self.label == label[self.item])
+        agrees = (self.label == label[self.item]) * (1.0 if self.weight is None else self.weight)
         with np.errstate(invalid="ignore"):
-            share = agreeing.total(agreeing.item, self.n_items) / self.total(self.item, self.n_items)
-        return np.asarray(share)
+            return np.asarray(self._per_item(self.item, agrees) / self.total(self.item, self.n_items))
 
     def _per_item(self, item: Index, values: NDArray[Any]) -> Floats:
         return np.asarray(np.bincount(item, weights=values, minlength=self.n_items), dtype=np.float64)
@@ -377,17 +396,13 @@ class Annotations:
     ) -> Annotations:
         """The same labels under other lists of names, in the order given; names without labels are added.
 
-        Every item, annotator and class that has a label must be in its new list.
+        Every item, annotator and class that has a label must be in its new list. Where nothing changes, this
+        is the same object.
         """
-        parts: list[Any] = []
-        for role, old, new in (
-            ("item", self.items, items),
-            ("annotator", self.annotators, annotators),
-            ("label", self.classes, classes),
-        ):
-            index = getattr(self, role)
-            if new is None:
-                parts.append((index, old))
+        changes: dict[str, Any] = {}
+        for role, new in (("item", items), ("annotator", annotators), ("label", classes)):
+            index, old = getattr(self, role), getattr(self, _NAMES_OF[role])
+            if new is None or new is old or same_names(new := as_list(new), old):
                 continue
             names = as_names(new, None, _NAMES_OF[role])
             moved = locate(old, names)[index]
@@ -397,9 +412,8 @@ class Annotations:
                     f"The labels name {_NAMES_OF[role]} that are not known: {some(lost)}. "
                     f"Known {_NAMES_OF[role]} are {some(names)}."
                 )
-            parts.append((moved, names))
-        (item, names_i), (annotator, names_a), (label, names_c) = parts
-        return Annotations(item, annotator, label, names_i, names_a, names_c, self.weight)
+            changes |= {role: moved, _NAMES_OF[role]: _frozen(names)}
+        return self._derive(**changes) if changes else self
 
 
 def _checked(weight: Any, length: int) -> Floats:
@@ -416,7 +430,20 @@ def _checked(weight: Any, length: int) -> Floats:
     return numbers
 
 
+def _ascends(keys: list[Index]) -> bool:
+    """Whether each entry comes strictly after the one before it, by the first key, then by the next."""
+    equal = np.ones(max(len(keys[0]) - 1, 0), dtype=bool)
+    later = ~equal
+    for key in keys:
+        later |= equal & (key[:-1] < key[1:])
+        equal &= key[:-1] == key[1:]
+    return bool(later.all())
+
+
 def _frozen(values: NDArray[Any]) -> NDArray[Any]:
+    """The values as an array that cannot be written to; a copy unless it is one already."""
+    if not values.flags.writeable and values.flags.owndata:
+        return values
     copy = np.array(values)
     copy.setflags(write=False)
     return copy

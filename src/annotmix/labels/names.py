@@ -1,4 +1,4 @@
-"""Names and labels as people write them, as arrays: what is missing, what is equal, what order they have."""
+"""Names and labels as people write them, as arrays: which are missing, which are equal, in what order."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def is_missing(values: NDArray[Any], missing_label: Any) -> NDArray[np.bool_]:
 
 def as_names(values: Iterable[Any], length: int | None, what: str) -> Names:
     """Names as an array of numbers or of the objects themselves; none is missing or stands twice."""
-    listed = list(values.tolist() if hasattr(values, "tolist") else values)
+    listed = as_list(values)
     if length is not None and len(listed) != length:
         raise ValueError(f"{what} must name {length} of them, found {len(listed)}.")
     names = _compact(listed)
@@ -66,10 +66,23 @@ def as_names(values: Iterable[Any], length: int | None, what: str) -> Names:
     return names
 
 
+def as_list(values: Iterable[Any]) -> list[Any]:
+    """Values as a list, of Python's own types where they come from an array."""
+    return list(values.tolist() if hasattr(values, "tolist") else values)
+
+
+def same_names(listed: list[Any], names: Names) -> bool:
+    """Whether names are these, in this order and of these types: 1 is not True."""
+    own = names.tolist()
+    return listed == own and list(map(type, listed)) == list(map(type, own))
+
+
 def _compact(listed: list[Any]) -> Names:
     """Integers, floats and booleans as such, everything else as objects (a long text costs only itself)."""
-    listed = [v.item() if isinstance(v, np.number | np.bool_ | np.str_) else v for v in listed]
-    kinds = {type(value) for value in listed}
+    kinds = set(map(type, listed))
+    if any(issubclass(kind, np.number | np.bool_ | np.str_) for kind in kinds):
+        listed = [v.item() if isinstance(v, np.number | np.bool_ | np.str_) else v for v in listed]
+        kinds = set(map(type, listed))
     if listed and (kinds == {bool} or kinds <= {int, float}):
         numbers = np.array(listed)
         if numbers.dtype.kind in "bif" and numbers.tolist() == listed:  # not so for integers beyond 64 bits

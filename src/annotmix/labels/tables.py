@@ -1,7 +1,7 @@
 """Label matrices, soft labels and long tables, read into index vectors and names.
 
-What comes out are the parts of `Annotations`: items, annotators and labels as numbers, their names, and
-weights where there are some.
+Readers return the parts of `Annotations`: items, annotators and labels as numbers, their names, and weights
+if there are any.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def read_matrix(
     matrix = plain(Z)
     if matrix.ndim != 2:
         raise ValueError(
-            f"A label matrix has a row an item and a column an annotator, found shape {matrix.shape}."
+            f"A label matrix has one row per item and one column per annotator, found shape {matrix.shape}."
         )
     n_items, n_annotators = matrix.shape
     items = as_names(range(n_items) if items is None else items, n_items, "items")

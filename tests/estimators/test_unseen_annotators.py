@@ -14,8 +14,8 @@ from torch import nn
 import annotmix
 from annotmix.approaches import Approach, get_approach
 from annotmix.approaches.annot_mix import AnnotMix
-from annotmix.estimators import unseen
-from annotmix.estimators.unseen import prepare
+from annotmix.estimators import unseen_annotators
+from annotmix.estimators.unseen_annotators import prepare_features
 from annotmix.networks import AnnotatorEmbedding, DescribedEmbedding, mixup
 
 NAMES = [f"w{m}" for m in range(12)]
@@ -99,7 +99,7 @@ def test_every_parameter_moves():
 
 
 def test_features_are_prepared_and_missing_ones_indicated():
-    preparation, matrix = prepare(AnnotMix, TABLE, np.array(NAMES, dtype=object))
+    preparation, matrix = prepare_features(AnnotMix, TABLE, np.array(NAMES, dtype=object))
     assert preparation.feature_names == ["years", "years is missing", "kind=bad", "kind=good"]
     years = TABLE["years"].fillna(TABLE["years"].median())
     np.testing.assert_allclose(matrix[:, 0], (years - years.mean()) / years.std(ddof=0), rtol=1e-6)
@@ -114,7 +114,7 @@ def test_features_are_prepared_and_missing_ones_indicated():
 
 def test_an_annotator_without_a_row_has_nothing_but_missing_values():
     with pytest.warns(UserWarning, match="1 of 12 annotators have no row in annotator_features: 'w0'"):
-        _, matrix = prepare(AnnotMix, TABLE.iloc[1:], np.array(NAMES, dtype=object))
+        _, matrix = prepare_features(AnnotMix, TABLE.iloc[1:], np.array(NAMES, dtype=object))
     assert matrix.shape == (12, 4)
     np.testing.assert_array_equal(matrix[0, 1:], [1, 0, 0])
 
@@ -231,15 +231,21 @@ def test_any_approach_knows_the_population():
 
 def test_a_large_crowd_is_a_sample_by_labels(monkeypatch):
     labels = np.r_[np.zeros(50, dtype=np.int64), np.arange(1, 401)]
-    crowd = dict(unseen._crowd(labels, 0))
-    assert crowd == dict(unseen._crowd(labels, 0)) != dict(unseen._crowd(labels, 1))
-    assert len(crowd) <= unseen.CROWD_SIZE
+    crowd = dict(unseen_annotators._population(labels, 0))
+    assert (
+        crowd
+        == dict(unseen_annotators._population(labels, 0))
+        != dict(unseen_annotators._population(labels, 1))
+    )
+    assert len(crowd) <= unseen_annotators.POPULATION_SIZE
     assert sum(crowd.values()) == pytest.approx(1)
     assert min(crowd) >= 50  # nobody without labels
     mean = sum(who * share for who, share in crowd.items()) - 49
     assert mean == pytest.approx((labels**2).sum() / labels.sum(), rel=0.1)
-    monkeypatch.setattr(unseen, "CROWD_SIZE", 400)
-    assert unseen._crowd(labels, 0) == [(49 + k, pytest.approx(k / 80200)) for k in range(1, 401)]
+    monkeypatch.setattr(unseen_annotators, "POPULATION_SIZE", 400)
+    assert unseen_annotators._population(labels, 0) == [
+        (49 + k, pytest.approx(k / 80200)) for k in range(1, 401)
+    ]
 
 
 def test_unknown_names_are_refused_unless_one_says_so(both):

@@ -1,9 +1,9 @@
-"""Whom a question about annotators is about: those of the training data, and others.
+"""Predictions about annotators by name: annotators of the training data, and unseen ones.
 
-Of another annotator either the features are known, if the model was trained with such; or nothing is, and
-the answer is that of the crowd: the mean of what the model says about everybody it knows, weighted by labels.
-That is not what it says about a mean annotator. A mean of embeddings is a person who does not exist, and the
-network is not linear: its confusion matrix is not the mean of theirs.
+An unseen annotator is described by features, if the model was trained with features; or nothing is known,
+and the prediction is the mean over all known annotators, weighted by their labels. That is not the prediction
+for a mean annotator: a mean of embeddings is a person who does not exist, and the network is not linear, so
+its confusion matrix is not the mean of theirs.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from annotmix.estimators.preparation import Preparation, fit_preparation
 from annotmix.labels.names import Index
 from annotmix.training.loop import randomness
 
-#: Known annotators that stand for the crowd; of more, as many are drawn, those with many labels more often.
-CROWD_SIZE = 200
-#: Stream of the randomness that draws them.
-CROWD = 20
+#: Known annotators that a mean is taken over; of more, a sample, with those of many labels more often.
+POPULATION_SIZE = 200
+#: Stream of the randomness that draws the sample.
+POPULATION = 20
 
-#: What a model says about its annotators `who`, as an array.
-Ask = Callable[[Approach, Index], NDArray[np.float64]]
+#: Predicts something about the annotators `who` of a model, as an array.
+Predict = Callable[[Approach, Index], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Those whom a question is about.
+class AnnotatorQuery:
+    """The annotators of a prediction, known to the model or not.
 
     Parameters
     ----------
@@ -43,36 +43,36 @@ class Asked:
     known : array of int, shape (k,)
         Annotators of the model.
     described : Approach, optional
-        The model for d others, of whom there are features.
-    crowd : list of (annotator, share)
-        Who stands for one of whom nothing is known; empty where there is none.
+        The model for d unseen annotators with features.
+    population : list of (annotator, share)
+        Known annotators whose mean stands for an unseen annotator without features; empty without one.
     order : array of int, shape (m,)
-        For all who are asked about: their place among first the known, then the described, then the crowd.
+        Position of each annotator of the query among the known, then the described, then the population.
     """
 
     model: Approach
     known: Index
     described: Approach | None
-    crowd: list[tuple[int, float]]
+    population: list[tuple[int, float]]
     order: Index
 
-    def answers(self, ask: Ask, axis: int) -> NDArray[np.float64]:
-        """What `ask` says about all of them; its answers have annotators along `axis`."""
-        parts = [ask(self.model, self.known)]
-        if self.described is None and not self.crowd:
+    def evaluate(self, predict: Predict, axis: int) -> NDArray[np.float64]:
+        """Predictions about all annotators of the query, which `predict` returns along `axis`."""
+        parts = [predict(self.model, self.known)]
+        if self.described is None and not self.population:
             return parts[0]
         if self.described is not None:
-            parts.append(ask(self.described, np.arange(self.described.n_annotators)))
-        if self.crowd:
-            each = (share * ask(self.model, np.array([annotator])) for annotator, share in self.crowd)
+            parts.append(predict(self.described, np.arange(self.described.n_annotators)))
+        if self.population:
+            each = (share * predict(self.model, np.array([one])) for one, share in self.population)
             parts.append(np.asarray(sum(each)))
         return np.concatenate(parts, axis).take(self.order, axis)
 
 
-def asked_about(
+def find_annotators(
     clf: Any, annotators: Iterable[Any] | None, features: pd.DataFrame | None, unseen: str
-) -> Asked:
-    """Find annotators by name: among those of a fitted classifier, in a table of features, or nowhere."""
+) -> AnnotatorQuery:
+    """Find annotators by name: in a fitted classifier, in a table of features, or nowhere."""
     if unseen not in ("error", "population"):
         raise ValueError(f'unseen must be "error" or "population", found {unseen!r}.')
     if features is not None:
@@ -83,33 +83,33 @@ def asked_about(
             )
     if annotators is None:
         annotators = clf.annotators_ if features is None else features.index
-    asked = _names(annotators)
-    order = _names(clf.annotators_).get_indexer(asked)
+    wanted = _names(annotators)
+    order = _names(clf.annotators_).get_indexer(wanted)
     known = order[order >= 0]
     order[order >= 0] = np.arange(len(known))
     described = None
     if features is not None and (order < 0).any():
-        row = features.index.get_indexer(asked)
+        row = features.index.get_indexer(wanted)
         new = np.flatnonzero((order < 0) & (row >= 0))
         order[new] = len(known) + np.arange(len(new))
         described = _described(clf, features.iloc[row[new]]) if len(new) else None
-    crowd = []
+    population = []
     if (order < 0).any():
         if unseen == "error":
             table = "" if features is None else ", and annotator_features has no row of them"
             raise ValueError(
-                f"Unknown annotators {some(list(asked[order < 0]))}; the model knows {some(clf.annotators_)}"
-                f'{table}. unseen="population" gives them the answer of the crowd.'
+                f"Unknown annotators {some(list(wanted[order < 0]))}; the model knows {some(clf.annotators_)}"
+                f'{table}. unseen="population" gives them the mean of the known.'
             )
-        crowd = _crowd(clf.labels_per_annotator_, clf.seed_)
+        population = _population(clf.labels_per_annotator_, clf.seed_)
         order[order < 0] = len(known) + (0 if described is None else described.n_annotators)
-    return Asked(clf.module_, known, described, crowd, order)
+    return AnnotatorQuery(clf.module_, known, described, population, order)
 
 
-def prepare(
+def prepare_features(
     approach: type[Approach], features: pd.DataFrame, annotators: NDArray[Any]
 ) -> tuple[Preparation, NDArray[np.float32]]:
-    """How to prepare what is known about annotators, and that of the training set's, shape (M, F)."""
+    """The preparation of annotators' features, and the features of the training annotators, shape (M, F)."""
     able = [name for name in list_approaches() if _takes_features(get_approach(name))]
     if not _takes_features(approach):
         raise ValueError(
@@ -141,7 +141,7 @@ def _takes_features(approach: type[Approach]) -> bool:
 def _checked(features: pd.DataFrame) -> pd.DataFrame:
     if not isinstance(features, pd.DataFrame):
         raise TypeError(
-            "annotator_features must be a DataFrame with a row an annotator, indexed by name, found "
+            "annotator_features must be a DataFrame with one row per annotator, indexed by name, found "
             f"{type(features).__name__}."
         )
     if not features.index.is_unique:
@@ -159,12 +159,12 @@ def _described(clf: Any, features: pd.DataFrame) -> Approach:
     return model
 
 
-def _crowd(labels: Index, seed: int) -> list[tuple[int, float]]:
-    """Annotators with their shares of the labels; of many, a sample in which each stands as often."""
+def _population(labels: Index, seed: int) -> list[tuple[int, float]]:
+    """Annotators with their shares of the labels; of many annotators, a sample drawn by these shares."""
     who, count = np.flatnonzero(labels), labels[labels > 0]
-    if len(who) > CROWD_SIZE:
-        with randomness(seed, CROWD) as rng:
-            drawn = rng.choice(who, size=CROWD_SIZE, p=count / count.sum())
+    if len(who) > POPULATION_SIZE:
+        with randomness(seed, POPULATION) as rng:
+            drawn = rng.choice(who, size=POPULATION_SIZE, p=count / count.sum())
         who, count = np.unique(drawn, return_counts=True)
     return list(zip(who.tolist(), (count / count.sum()).tolist(), strict=True))
 

@@ -1,4 +1,4 @@
-"""What a fitted classifier says about annotators and about the labels they gave."""
+"""Methods of a fitted classifier about annotators and about their labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from annotmix.approaches import Approach, get_approach, list_approaches
-from annotmix.estimators import unseen as unseen_annotators
+from annotmix.estimators.unseen_annotators import AnnotatorQuery, find_annotators
 from annotmix.labels.annotations import Annotations
 from annotmix.networks.features import Features
 from annotmix.training.inference import (
@@ -25,8 +25,8 @@ from annotmix.training.inference import (
 )
 
 
-class AnnotatorAnswers:
-    """The questions about annotators and labels that `MultiAnnotatorClassifier` answers."""
+class AnnotatorMethods:
+    """The methods of `MultiAnnotatorClassifier` about annotators and labels."""
 
     _approach: ClassVar[type[Approach]]
     module_: Approach
@@ -53,16 +53,16 @@ class AnnotatorAnswers:
         ----------
         X : array-like, shape (n, ...)
         annotators : iterable, optional
-            Their names; by default those of the training data, or of `annotator_features`.
+            Their names; by default the annotators of the training data, or of `annotator_features`.
         annotator_features : DataFrame, optional
-            As in `fit`, of annotators who were not there in training; of others, those of `fit` stand.
+            As in `fit`, of annotators who were absent in training; known annotators keep those of `fit`.
         unseen : {"error", "population"}, default="error"
-            What to do about those of whom nothing is known: refuse them, or say what the mean of the known
-            annotators is, weighted by their labels (of more than 200 annotators, of a sample).
+            Annotators of whom nothing is known are refused, or get the mean of the known annotators, weighted
+            by their labels (of more than 200 annotators, the mean of a sample).
         """
         h, _ = self._encode(X)
-        asked = self._asked(annotators, annotator_features, unseen)
-        return asked.answers(lambda model, who: annotator_proba(model, h, who), axis=1)
+        query = self._query(annotators, annotator_features, unseen)
+        return query.evaluate(lambda model, who: annotator_proba(model, h, who), axis=1)
 
     def predict_annotator_perf(
         self,
@@ -77,8 +77,8 @@ class AnnotatorAnswers:
         Parameters as of `predict_annotator_proba`.
         """
         h, _ = self._encode(X)
-        asked = self._asked(annotators, annotator_features, unseen)
-        return asked.answers(lambda model, who: annotator_perf(model, h, who), axis=1)
+        query = self._query(annotators, annotator_features, unseen)
+        return query.evaluate(lambda model, who: annotator_perf(model, h, who), axis=1)
 
     def annotator_confusion(
         self,
@@ -98,8 +98,8 @@ class AnnotatorAnswers:
             h = self._reference
         else:
             h, _ = self._encode(X)
-        asked = self._asked(annotators, annotator_features, unseen)
-        return asked.answers(lambda model, who: mean_confusion(model, h, who), axis=0)
+        query = self._query(annotators, annotator_features, unseen)
+        return query.evaluate(lambda model, who: mean_confusion(model, h, who), axis=0)
 
     # ---------------------------------------------------------------- labels
 
@@ -112,7 +112,7 @@ class AnnotatorAnswers:
 
         Returns
         -------
-        DataFrame, a row an item
+        DataFrame, one row per item
             `label`, its `probability`, `n_labels`, and `agreement`: the share of the item's labels that
             are this label (`nan` without labels).
         """
@@ -135,7 +135,7 @@ class AnnotatorAnswers:
 
         Returns
         -------
-        DataFrame, a row a label
+        DataFrame, one row per label
             `item`, `annotator`, `label`, `weight` where labels have one, `probability`.
         """
         annotations, log_q = self._posterior(X, y, items)
@@ -153,11 +153,11 @@ class AnnotatorAnswers:
         h, log_p = encode(self.module_, Features(rows, self._device))
         return annotations, log_posterior(self.module_, h, log_p, annotations)
 
-    def _asked(
+    def _query(
         self, annotators: Iterable[Any] | None, features: pd.DataFrame | None, unseen: str
-    ) -> unseen_annotators.Asked:
+    ) -> AnnotatorQuery:
         self._require_annotator_model()
-        return unseen_annotators.asked_about(self, annotators, features, unseen)
+        return find_annotators(self, annotators, features, unseen)
 
     def _require_annotator_model(self) -> None:
         if self._approach.perf is None:
