@@ -159,8 +159,9 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
             memory and reach the backbone divided by 255. With `encoder`: texts or images.
         y : label matrix, long table, Annotations or vector
             A matrix has one row per item and one column per annotator. A long table (columns `item`,
-            `annotator`, `label`, and `weight` if labels have one) is matched to X by its index or by `items`. A
-            vector is the labels of one annotator, an array of shape (n, n_annotators, n_classes) soft labels.
+            `annotator`, `label`, and `weight` if labels have one) is matched to X by its index or by `items`.
+            A vector is the labels of one annotator, an array of shape (n, n_annotators, n_classes) soft
+            labels.
         items : iterable, optional
             Names of the rows of X.
         annotator_features : DataFrame, optional

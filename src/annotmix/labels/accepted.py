@@ -36,9 +36,9 @@ def as_annotations(
     Parameters
     ----------
     y : Annotations, DataFrame or array-like
-        A long table (columns item, annotator, label, and weight if labels have one), a label matrix (one row per
-        item, one column per annotator), soft labels of shape (n, n_annotators, n_classes), or a vector with
-        one label per row. In a vector every entry is a label, as everywhere in scikit-learn.
+        A long table (columns item, annotator, label, and weight if labels have one), a label matrix (one row
+        per item, one column per annotator), soft labels of shape (n, n_annotators, n_classes), or a vector
+        with one label per row. In a vector every entry is a label, as everywhere in scikit-learn.
     n_rows : int
         Rows of X.
     row_names : iterable, optional
