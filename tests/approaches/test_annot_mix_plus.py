@@ -121,7 +121,7 @@ def test_refinement(problem, prior):
 
     model.eval()
     every = model.classifier.others(torch.from_numpy(X)).detach().double()
-    log_p = torch.stack([every[model.fold[n], n] for n in range(N)])
+    log_p = torch.stack([every[n, model.fold[n]] for n in range(N)])
     entropy = -(log_p.exp() * log_p).sum(dim=1)
     known = torch.from_numpy(annotations.labels_per_item > 0)
     level = (entropy > entropy[known].median()).long()  # two levels; the median itself is of the lower one

@@ -103,7 +103,7 @@ def assert_finite(tensors):
 
 def train(model, batch, n_steps=3):
     """Optimiser steps, every one of them checked; the losses before each of them and after the last."""
-    optimizer = torch.optim.RAdam(model.parameter_groups(1e-2, 1e-4))
+    optimizer = torch.optim.RAdam(model.parameters(), lr=1e-2)
     rng, losses = np.random.default_rng(0), []
     n, m, c = len(batch.x), model.n_annotators, model.classifier.n_classes
     model.begin(Annotations(*[part.numpy() for part in batch[1:4]], *map(range, (n, m, c))), rng)

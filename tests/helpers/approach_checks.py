@@ -21,6 +21,7 @@ from annotmix import Annotations
 from annotmix.approaches import Batch, get_approach
 from annotmix.estimators import classifiers
 from annotmix.networks import MLP, Classifier
+from annotmix.training.optimizer import RAdam
 
 Check = Callable[..., None]
 Applies = Callable[[str], bool]
@@ -125,11 +126,38 @@ def check_every_parameter_moves_or_is_declared_frozen(name):
 
 
 @check(everywhere)
-def check_groups_hold_every_trained_parameter_once(name):
+def check_the_optimiser_holds_every_trained_parameter_once(name):
     module = get_approach(name)(Classifier(MLP(4, (8,)), 8, 3), 2)
-    groups = module.parameter_groups(lr=1.0, weight_decay=0.5)
-    listed = [id(p) for group in groups for p in group["params"]]
+    optimizer = RAdam(module)
+    listed = [id(p) for p in optimizer.params + [table.p for table in optimizer.tables]]
     assert sorted(listed) == sorted(id(p) for p in module.parameters() if p.requires_grad)
+
+
+@check(everywhere)
+def check_the_loss_is_the_one_that_is_trained(name):
+    """Whoever edits `loss` changes training: one that raises stops it, another value changes the weights."""
+    X, Z, y = easy(100)
+    approach, original = get_approach(name), get_approach(name).loss
+
+    class Broken(Exception):
+        pass
+
+    def broken(self, batch, rng):
+        raise Broken
+
+    def other(self, batch, rng):
+        return original(self, batch, rng) + sum((p - 1).square().sum() for p in self.classifier.parameters())
+
+    fitted = []
+    for loss in (original, other, broken):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(approach, "loss", loss)
+            if loss is broken:
+                with pytest.raises(Broken):
+                    fit(make(name, max_epochs=1), X, Z, y)
+            else:
+                fitted.append(fit(make(name, max_epochs=1), X, Z, y).predict_proba(X))
+    assert not np.allclose(*fitted, atol=1e-3)
 
 
 @check(everywhere)

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from annotmix.networks.layers import BatchNorm, Dropout, Layers, LinearNormReLU, through
+from annotmix.networks.layers import BatchNorm, Dropout, Layers, LinearNormReLU, apply_layers
 
 
 @pytest.fixture(autouse=True)
@@ -107,7 +107,7 @@ def test_layers_are_those_of_pytorch_one_by_one(n, training):
     theirs = copy.deepcopy(ours)
     x = torch.randn(n, 3, dtype=torch.float64)
     results = []
-    for forward, net in ((through, ours), (one_by_one, theirs)):
+    for forward, net in ((apply_layers, ours), (one_by_one, theirs)):
         torch.manual_seed(1)
         given = x.clone().requires_grad_()
         out = forward(net, given)
@@ -117,28 +117,20 @@ def test_layers_are_those_of_pytorch_one_by_one(n, training):
         torch.testing.assert_close(a, b)
 
 
-def test_gradients_of_one_step():
+@pytest.mark.parametrize("x_shape", [(6, 3), (6, 2, 3)])
+@pytest.mark.parametrize("members", [(), (2,)])
+def test_gradients_of_one_step(x_shape, members):
+    if not members and len(x_shape) == 3:
+        return
+    width = 4 * (2 if members else 1)
+    shapes = ((*members, 4, 3), (*members, 4), (width,), (width,))
     weight, bias, scale, shift = (
-        torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((4, 3), (4,), (4,), (4,))
+        torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in shapes
     )
-    x = torch.randn(6, 3, dtype=torch.float64, requires_grad=True)
+    x = torch.randn(*x_shape, dtype=torch.float64, requires_grad=True)
 
     def function(*given):
-        statistics = torch.zeros(4, dtype=torch.float64), torch.ones(4, dtype=torch.float64)
+        statistics = torch.zeros(width, dtype=torch.float64), torch.ones(width, dtype=torch.float64)
         return LinearNormReLU.apply(*given, *statistics, 0.1, 1e-5)
 
     assert torch.autograd.gradcheck(function, (x, weight, bias, scale, shift))
-
-
-def test_blocks_are_known_kinds_of_layers_only():
-    assert layers(3, 4, 5).blocks()[1].weight.shape == (5, 4)
-    assert [type(b).__name__ for b in layers(3, 4, dropout=0.1).blocks()] == ["Block", "Dropout"]
-    assert Layers(nn.Linear(3, 4)).blocks() is None
-    assert Layers(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU()).blocks() is None
-    assert Layers(Dropout(1.0)).blocks() is None
-
-
-def test_a_layer_with_a_forward_of_its_own_is_called():
-    net = layers(3, 4)
-    net[1].forward = lambda x: torch.full_like(x, 7.0)
-    assert torch.equal(net(torch.randn(5, 3).double()), torch.full((5, 4), 7.0).double())

@@ -42,16 +42,16 @@ def member(stack, one, k):
     if isinstance(alone.backbone, MLP):
         for layer, stacked in zip(alone.backbone, stack.features, strict=True):
             if isinstance(layer, nn.Linear):
-                layer.weight.data, layer.bias.data = stacked.weight[k].T.clone(), stacked.bias[k, 0].clone()
+                layer.weight.data, layer.bias.data = stacked.weight[k].clone(), stacked.bias[k].clone()
             elif isinstance(layer, nn.BatchNorm1d):
                 here = slice(k * layer.num_features, (k + 1) * layer.num_features)
                 for name in ("weight", "bias", "running_mean", "running_var"):
-                    getattr(layer, name).data = getattr(stacked.norm, name)[here].detach().clone()
+                    getattr(layer, name).data = getattr(stacked, name)[here].detach().clone()
     else:
         alone.backbone.load_state_dict(stack.features.members[k].state_dict())
     alone.head.weight.data, alone.head.bias.data = (
-        stack.head.weight[k].T.clone(),
-        stack.head.bias[k, 0].clone(),
+        stack.head.weight[k].clone(),
+        stack.head.bias[k].clone(),
     )
     return alone
 
@@ -65,26 +65,31 @@ def test_every_member_is_a_classifier_of_its_own(kind, training):
     x = torch.randn(N, D)
     alone = [member(stack, one, k).train(training) for k in range(K)]
     found = stack.train(training)(x)
-    expected = torch.stack([a.log_proba(a.features(x)) for a in alone])
+    expected = torch.stack([a.log_proba(a.features(x)) for a in alone], dim=1)
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
-    weight = torch.randn(K, N, C)
+    weight = torch.randn(N, K, C)
     (found * weight).sum().backward()
     (expected * weight).sum().backward()
     for k, a in enumerate(alone):
-        torch.testing.assert_close(stack.head.weight.grad[k].T, a.head.weight.grad, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(stack.head.weight.grad[k], a.head.weight.grad, rtol=1e-4, atol=1e-5)
+        if kind == "mlp":
+            for layer, stacked in zip(a.backbone, stack.features, strict=True):
+                if isinstance(layer, nn.Linear):
+                    grad = stacked.weight.grad[k]
+                    torch.testing.assert_close(grad, layer.weight.grad, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["mlp", "own"])
 def test_members_start_as_the_classifier(kind):
     one = classifier(kind).eval()
     x = torch.randn(N, D)
-    expected = one.log_proba(one.features(x)).expand(K, -1, -1)
+    expected = one.log_proba(one.features(x)).unsqueeze(1).expand(-1, K, -1)
     torch.testing.assert_close(ClassifierStack(one, K).eval()(x), expected)
 
 
 def test_every_member_has_dropout_of_its_own():
     log_p = ClassifierStack(classifier("mlp", dropout=0.5), K)(torch.randn(N, D))
-    assert not torch.allclose(log_p[0], log_p[1])
+    assert not torch.allclose(log_p[:, 0], log_p[:, 1])
 
 
 @pytest.mark.parametrize("kind", ["mlp", "own"])
@@ -96,8 +101,8 @@ def test_a_committee_averages_probabilities_or_speaks_for_itself(kind, averages)
     h = committee.features(x)
     assert h.shape == (N, committee.n_hidden)
     own = committee.own.log_proba(committee.own.features(x)).exp()
-    mean = torch.cat([own.unsqueeze(0), committee.others(x).exp()]).mean(dim=0)
+    mean = torch.cat([own.unsqueeze(1), committee.others(x).exp()], dim=1).mean(dim=1)
     torch.testing.assert_close(committee.log_proba(h).exp(), mean if averages else own)
-    committee.dismiss()
+    committee.drop_folds()
     assert (committee.others is None) == (not averages)
     torch.testing.assert_close(committee.log_proba(committee.features(x)).exp(), mean if averages else own)

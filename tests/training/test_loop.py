@@ -14,7 +14,8 @@ from annotmix.labels.annotations import Annotations
 from annotmix.labels.heldout import hold_out
 from annotmix.networks.features import Features
 from annotmix.training import loop as engine
-from annotmix.training.loop import Labels, randomness
+from annotmix.training.batches import Labels
+from annotmix.training.loop import randomness
 from annotmix.training.tensor_files import ModelFileError
 
 CPU = torch.device("cpu")
@@ -40,7 +41,8 @@ def test_batches_bring_every_labelled_item_once_with_all_its_labels(noisy):
     annotations = Annotations.from_matrix(Z, classes=[0, 1, 2])
     X = np.arange(len(Z), dtype=np.float32)[:, None]  # a row's feature is its number
     seen = []
-    for batch in Labels(annotations, CPU).batches(Features(X, CPU), 32, np.random.default_rng(0)):
+    labels, rng = Labels(annotations, CPU), np.random.default_rng(0)
+    for batch in labels.batches(Features(X, CPU), rng.permutation(labels.labelled), 32, rng):
         assert len(batch.x) <= 32
         items = batch.x[:, 0].long().numpy()
         assert np.all(np.diff(batch.item.numpy()) >= 0)
@@ -51,15 +53,12 @@ def test_batches_bring_every_labelled_item_once_with_all_its_labels(noisy):
     assert len(seen) == len(set(seen))
 
 
-def test_batches_are_shuffled_anew_by_the_generator(noisy):
+def test_batches_follow_the_order(noisy):
     X, Z, _ = noisy
-    labels, features = Labels(Annotations.from_matrix(Z), CPU), Features(X, CPU)
-
-    def first(seed):
-        return next(labels.batches(features, 32, np.random.default_rng(seed))).x
-
-    assert torch.equal(first(0), first(0))
-    assert not torch.equal(first(0), first(1))
+    labels, order = Labels(Annotations.from_matrix(Z), CPU), np.random.default_rng(0).permutation(len(Z))
+    batches = list(labels.batches(Features(X, CPU), order, 32, np.random.default_rng(0)))
+    assert torch.cat([batch.rows for batch in batches]).tolist() == order.tolist()
+    assert torch.equal(torch.cat([batch.x for batch in batches]), torch.from_numpy(X[order]).float())
 
 
 # ------------------------------------------------------------------ randomness
@@ -216,17 +215,6 @@ def test_learning_rate_is_torch_s_cosine_annealing(noisy):
         optimizer.step()
         schedule.step()
     np.testing.assert_allclose(history["lr"], expected, rtol=1e-9)
-
-
-def test_weight_decay_is_for_the_classification_model_only(noisy):
-    X, Z, _ = noisy
-    module = classifier(max_epochs=1).fit(X, Z).module_
-    groups = module.parameter_groups(lr=0.1, weight_decay=0.5)
-    names = {id(p): name for name, p in module.named_parameters()}
-    for group in groups:
-        kinds = {names[id(p)].startswith("classifier.") for p in group["params"]}
-        assert kinds == {group["weight_decay"] == 0.5}
-    assert sum(len(g["params"]) for g in groups) == len(names)
 
 
 def test_weight_decay_shrinks_the_classifier(noisy):

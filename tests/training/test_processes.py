@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from annotmix.training.team import Team, _Normalise
 from helpers import together
 from helpers.together import facts, fit, kinds, problem
 from torch.nn import functional as F
@@ -29,7 +30,6 @@ from annotmix.networks import MLP, Classifier
 from annotmix.networks.features import Features
 from annotmix.training import processes
 from annotmix.training.loop import Labels
-from annotmix.training.team import Team, _Normalise
 
 CPU = torch.device("cpu")
 

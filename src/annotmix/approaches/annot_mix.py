@@ -23,25 +23,22 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from annotmix.approaches.base import About, Approach, Batch
-from annotmix.labels.annotations import Annotations
+from annotmix.approaches.base import Batch, DescribedAnnotators
 from annotmix.networks import (
     AnnotatorEmbedding,
     AnnotatorNetwork,
     Classifier,
     DescribedEmbedding,
-    by_hand,
     depths,
     mixup,
 )
-from annotmix.networks.layers import through
-from annotmix.networks.losses import mixed_nll
+from annotmix.networks.layers import apply_layers
 
 #: Classes up to which confusion matrices are dense by default, and their rank beyond.
 DENSE_UP_TO, RANK = 200, 8
 
 
-class AnnotMix(Approach):
+class AnnotMix(DescribedAnnotators):
     """Two networks, trained on mixes of (instance, annotator, label) triples.
 
     Parameters
@@ -70,7 +67,6 @@ class AnnotMix(Approach):
 
     name = "annot-mix"
     perf = "diagonal"
-    mixes = True
 
     def __init__(
         self,
@@ -97,7 +93,6 @@ class AnnotMix(Approach):
         self.alpha, self.pairing, self.coefficient, self.mix = alpha, pairing, coefficient, mix
         self.depths = depths(classifier.backbone) if mix == "manifold" else [0]
         self.annotator_identity = annotator_identity
-        self._step: by_hand.Step | None = None
         C = classifier.n_classes
         self.annotator_model = AnnotatorNetwork(
             classifier.n_hidden, n_annotators, C, eta, rank=_rank(confusion_rank, C)
@@ -127,40 +122,22 @@ class AnnotMix(Approach):
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
         """Mean negative log-likelihood of the mixed triples."""
-        x, e_a = batch.x[batch.item], self.annotator_model.embed_annotator(batch.annotator)
-        labels, lam, own = batch.label.unsqueeze(1), None, batch.own_labels
-        weight = None if batch.weight is None else batch.weight.unsqueeze(1)
+        x, weight = batch.x.index_select(0, batch.item), batch.weight
         if self.alpha > 0:
             partner, lam = self.draw(batch.item, rng)
-            h, u, lam = self._mixed(x, e_a, partner, lam, own, rng)
-            labels = torch.cat([labels, labels[partner]], dim=1)
-            weight = None if weight is None else torch.cat([weight, weight[partner]], dim=1)
+            h, u, lam = self._mixed(x, batch.annotator, partner, lam.to(x.dtype), rng)
+            labels, share = mixup.pairs(batch.label, partner), torch.stack([lam, 1 - lam])
+            share = share if weight is None else share * mixup.pairs(weight, partner)
         else:
-            h = self.classifier.features(x[own])
-            u = self.annotator_model(h, e_a[own])
-        log_p = self.classifier.log_proba(h)
-        likelihood = self.annotator_model.head.log_likelihood(u, log_p, labels[own])
-        return mixed_nll(likelihood, lam, None if weight is None else weight[own])
-
-    def begin(self, annotations: Annotations, rng: np.random.Generator) -> None:
-        """Take the step by hand, if it is written for these networks."""
-        self._step = by_hand.make_step(self) if type(self).loss is AnnotMix.loss else None
-
-    def finish(self) -> None:
-        """Let go of it."""
-        self._step = None
-
-    def gradients(self, batch: Batch, rng: np.random.Generator) -> Tensor:
-        """The loss of a batch and its gradients."""
-        if self._step is None or len(batch.label) < 2:
-            return super().gradients(batch, rng)
-        return self._step(batch, rng)
+            h = self.classifier.features(x)
+            u = self._state(h, batch.annotator)
+            labels = batch.label.unsqueeze(0)
+            share = torch.ones_like(labels, dtype=x.dtype) if weight is None else weight.unsqueeze(0)
+        return self.annotator_model.head.mixed_nll(u, self.classifier.logits(h), labels, share)
 
     def draw(self, item: Tensor, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
-        """Partners and λ of the batch's triples, shapes (P,) and (P,); without mixing, each with itself."""
+        """Partners and λ of the batch's triples, shapes (P,) and (P,)."""
         n = len(item)
-        if self.alpha == 0:
-            return torch.arange(n, device=item.device), torch.ones(n, device=item.device)
         if self.pairing == "across":
             partner = mixup.pair_across(n, rng)
         else:
@@ -169,28 +146,24 @@ class AnnotMix(Approach):
         return torch.from_numpy(partner).to(item.device), lam.to(item.device)
 
     def _mixed(
-        self, x: Tensor, e_a: Tensor, partner: Tensor, lam: Tensor, own: slice, rng: np.random.Generator
+        self, x: Tensor, annotator: Tensor, partner: Tensor, lam: Tensor, rng: np.random.Generator
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Features h, shape (P, H), the annotator model's state u, shape (P, d), and λ of mixed triples.
-
-        Of all triples, those at `own` are wanted.
-        """
+        """Features h, shape (P, H), the annotator model's state u, shape (P, d), and λ of mixed triples."""
         if self.mix == "manifold":
-            if own != slice(None):
-                raise ValueError('mix="manifold" mixes states of a whole batch: train it in one process.')
             assert isinstance(self.classifier.backbone, nn.Sequential)
             layers, depth = list(self.classifier.backbone), int(rng.choice(self.depths))
-            state = through(layers[:depth], x)
+            state = apply_layers(layers[:depth], x)
             if depth == len(layers):
-                u = self.annotator_model(state, e_a)
+                u = self._state(state, annotator)
                 return mixup.mix(state, partner, lam), mixup.mix(u, partner, lam), lam
-            h = through(layers[depth:], mixup.mix(state, partner, lam))
+            h = apply_layers(layers[depth:], mixup.mix(state, partner, lam))
         elif self.mix == "cutmix":
             x, lam = mixup.paste(x, partner, lam, rng, per_batch=self.coefficient == "batch")
-            h = self.classifier.features(x[own])
+            h = self.classifier.features(x)
         else:
-            h = self.classifier.features(mixup.mix(x, partner, lam)[own])
-        return h, self.annotator_model(h, mixup.mix(e_a, partner, lam)[own]), lam[own]
+            h = self.classifier.features(mixup.mix(x, partner, lam))
+        e_a = self.annotator_model.embed_annotator.mixed(annotator, partner, lam)
+        return h, self.annotator_model(h, e_a), lam
 
     def _state(self, h: Tensor, annotator: Tensor) -> Tensor:
         return self.annotator_model(h, self.annotator_model.embed_annotator(annotator))  # type: ignore[no-any-return]
@@ -208,11 +181,6 @@ class AnnotMix(Approach):
         """p_perf, shape (n,), without all of Π."""
         diagonal = self.annotator_model.head.log_diagonal(self._state(h, annotator))
         return (self.classifier.log_proba(h) + diagonal).exp().sum(dim=-1)
-
-    def numbers_a_pair(self, about: About) -> int:
-        """The head goes over the labels in blocks where nobody asks for all of Π."""
-        C = self.classifier.n_classes
-        return C**2 if about == "log_confusion" else 8 * C
 
 
 def _rank(confusion_rank: int | None, n_classes: int) -> int:

@@ -74,8 +74,6 @@ class AnnotMixPlus(Approach):
 
     name = "annot-mix-plus"
     perf = "diagonal"
-    mixes = True
-    mean_over = "items"
     classifier: Committee
     q: Tensor | None
     fold: Tensor | None
@@ -143,14 +141,12 @@ class AnnotMixPlus(Approach):
             lam = mixup.coefficients(len(fold), self.alpha, rng).to(fold.device)
             x, q = mixup.mix(x, partner, lam), mixup.mix(q, partner, lam)
         own, others = self.classifier.own, self.classifier.others
-        x, q = x[batch.own_rows], q[batch.own_rows]
         loss: Tensor = -(q * own.log_proba(own.features(x))).sum(dim=-1).mean()
         if others is None:
             return loss
-        seen = fold != torch.arange(self.folds, device=fold.device).unsqueeze(1)  # (K, B)
-        each = -(q * others(x)).sum(dim=-1)
-        n_seen = seen.sum(dim=1).clamp_min(1) * (len(x) / len(fold))
-        rest = ((each * seen[:, batch.own_rows]).sum(dim=1) / n_seen).sum()
+        seen = fold.unsqueeze(1) != torch.arange(self.folds, device=fold.device)  # (B, K)
+        target = q.unsqueeze(1) * (seen / seen.sum(dim=0).clamp_min(1)).unsqueeze(2)  # (B, K, C)
+        rest = -(target * others(x)).sum()
         together: Tensor = loss + rest - rest.detach()  # the value stays that of the classifier that is kept
         return together
 
@@ -176,15 +172,18 @@ class AnnotMixPlus(Approach):
     def _unseen_log_proba(self, X: Features) -> Tensor:
         """log p̂, shape (N, C): of every item by the classifier that has not seen it."""
         assert self.fold is not None
-        self.eval()
-        own, others, parts = self.classifier.own, self.classifier.others, []
-        for rows, x in X.chunks():
+        fold, own, others = self.fold, self.classifier.own, self.classifier.others
+
+        def unseen(rows: slice, x: Tensor) -> Tensor:
             if others is None:
-                parts.append(own.log_proba(own.features(x)))
-            else:
-                parts.append(others(x)[self.fold[rows], torch.arange(len(x), device=x.device)])
+                return own.log_proba(own.features(x))
+            log_p: Tensor = others(x)[torch.arange(len(x), device=x.device), fold[rows]]
+            return log_p
+
+        self.eval()
+        log_p = X.map(unseen)
         self.train()
-        return torch.cat(parts)
+        return log_p
 
     def _correction(self, mean: Tensor) -> Tensor:
         """log π_c^s / mean(p̂)_c, shape (C,)."""
@@ -198,7 +197,7 @@ class AnnotMixPlus(Approach):
 
     def finish(self) -> None:
         """Keep the final classifier and the counts, and the others only where they are averaged."""
-        self.classifier.dismiss()
+        self.classifier.drop_folds()
         self.q = self.fold = None
 
     # ---------------------------------------------------------------- annotators

@@ -1,9 +1,9 @@
-"""What every approach is: a module with a loss, and what it says about annotators."""
+"""The base class of approaches: a module with a loss and predictions about annotators."""
 
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -19,29 +19,25 @@ if TYPE_CHECKING:
 #: How an approach defines p_perf, the chance that an annotator's label is right (see docs/approaches.md).
 PerfDefinition = Literal["diagonal", "agreement", "reliability"]
 
-#: What can be asked about pairs (instance, annotator): the methods of this name.
+#: The methods that predict something about pairs (item, annotator).
 About = Literal["annotator_log_proba", "annotator_perf", "log_confusion"]
 
 
 class Batch(NamedTuple):
-    """B instances with all their P labels.
+    """B items with all their P labels.
 
     Parameters
     ----------
     x : tensor, shape (B, ...)
-        The instances.
+        The items as the classifier takes them.
     item : tensor of int, shape (P,)
         Row of `x` that a label belongs to, ascending.
     annotator, label : tensor of int, shape (P,)
     rows : tensor of int, shape (B,)
-        Which items of the training data the instances are.
+        Numbers of the items in the training data.
     weight : tensor, shape (P,), optional
-        How much each label counts; None is one each. With weights, an annotator may have several labels for
-        an instance: a distribution over classes. `annotmix.networks.losses.label_mean` is
-        the mean that respects them.
-    own_rows, own_labels : slice
-        Which of the instances and labels this process answers for: all, unless there are several processes
-        and the approach mixes.
+        Weight of each label; None is one each. With weights, an annotator may have several labels for an
+        item: a distribution over classes. `annotmix.networks.losses.label_mean` is the weighted mean.
     """
 
     x: Tensor
@@ -50,19 +46,19 @@ class Batch(NamedTuple):
     label: Tensor
     rows: Tensor | None = None
     weight: Tensor | None = None
-    own_rows: slice = slice(None)
-    own_labels: slice = slice(None)
 
 
 class Approach(nn.Module):
     """A classification model, usually an annotator model beside it, and a loss for both.
 
-    A subclass names itself, takes its hyper-parameters as keyword-only arguments of `__init__` (they become
-    the parameters of its estimator), builds its annotator model there, and writes `loss`. Everything in
+    A subclass has a `name`, takes its hyper-parameters as keyword-only arguments of `__init__` (they become
+    the parameters of its estimator), builds its annotator model there, and defines `loss`. Everything in
     `classifier` is the classification model; every other parameter belongs to the annotator model.
 
-    An approach with an annotator model also sets `perf` and writes `log_confusion`; the rest of what can be
-    asked about annotators follows from it, and is overridden where the approach defines it otherwise.
+    An approach with an annotator model also sets `perf` and defines `log_confusion`. `annotator_log_proba`
+    and `annotator_perf` follow from it, and are overridden where the approach defines them otherwise.
+
+    The other members have defaults that most approaches keep.
 
     Parameters
     ----------
@@ -74,11 +70,6 @@ class Approach(nn.Module):
     name: ClassVar[str]
     #: Definition of p_perf; None where there is no annotator model.
     perf: ClassVar[PerfDefinition | None] = None
-    #: Whether labels or instances of a batch are mixed with each other. In several processes `loss` then gets
-    #: the whole batch, and after mixing goes on with `batch.own_rows` or `batch.own_labels`.
-    mixes: ClassVar[bool] = False
-    #: What the loss is a mean over; several processes weigh their parts of a batch by it.
-    mean_over: ClassVar[Literal["labels", "items"]] = "labels"
 
     def __init__(self, classifier: Classifier, n_annotators: int):
         super().__init__()
@@ -91,41 +82,48 @@ class Approach(nn.Module):
         parameters = inspect.signature(cls.__init__).parameters.values()
         return {p.name: p for p in parameters if p.kind is p.KEYWORD_ONLY}
 
+    # ---------------------------------------------------------------- training
+
     @classmethod
     def prepare(cls, annotations: Annotations, rng: np.random.Generator) -> Annotations:
-        """What is trained on; two-stage approaches replace the labels of each item by one of their own."""
+        """The labels to train on; two-stage approaches replace the labels of each item by a single one."""
         return annotations
 
+    def begin(self, annotations: Annotations, rng: np.random.Generator) -> None:
+        """Called once before training, with the labels to train on. Buffers set here are in checkpoints."""
+
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
-        """The loss of a batch, shape ()."""
+        """The loss of a batch, shape (); training follows its gradient, which autograd computes."""
         raise NotImplementedError
 
-    def gradients(self, batch: Batch, rng: np.random.Generator) -> Tensor:
-        """The loss of a batch, shape (); its gradients are left with the parameters, which have none before.
+    def after_step(self) -> None:
+        """Called after every step of the optimiser, for constraints on parameters."""
 
-        An approach may write them out where that is quicker.
-        """
-        loss = self.loss(batch, rng)
-        loss.backward()  # type: ignore[no-untyped-call]
-        return loss.detach()
+    def after_epoch(self, X: Features, done: float) -> None:
+        """Called after every epoch with the training items and the share of the epochs that are done."""
+
+    def finish(self) -> None:
+        """Drop the state that only training needs; called before a trained model is used or loaded."""
 
     def forward(self, batch: Batch, rng: np.random.Generator) -> Tensor:
         """The loss of a batch: `forward`, so that wrappers around the module see the training step."""
         return self.loss(batch, rng)
 
+    # ---------------------------------------------------------------- annotators
+
     def log_confusion(self, h: Tensor, annotator: Tensor) -> Tensor:
-        """log P(label k | instance, annotator, true class c), shape (n, C, C), indexed [c, k].
+        """log P(label k | item, annotator, true class c), shape (n, C, C), indexed [c, k].
 
         Parameters
         ----------
         h : tensor, shape (n, H)
-            Features of the instances.
+            Features of the items.
         annotator : tensor of int, shape (n,)
         """
         raise NotImplementedError
 
     def annotator_log_proba(self, h: Tensor, annotator: Tensor) -> Tensor:
-        """log p_annot, shape (n, C): what label the annotator will give."""
+        """log p_annot, shape (n, C): the label that the annotator will give."""
         return annotator_log_proba(self.classifier.log_proba(h), self.log_confusion(h, annotator))
 
     def annotator_perf(self, h: Tensor, annotator: Tensor) -> Tensor:
@@ -135,22 +133,16 @@ class Approach(nn.Module):
         diagonal = torch.diagonal(self.log_confusion(h, annotator), dim1=-2, dim2=-1)
         return (self.classifier.log_proba(h) + diagonal).exp().sum(dim=-1)
 
-    def numbers_a_pair(self, about: About) -> int:
-        """How many numbers an answer takes on the way for every pair: by default a confusion matrix."""
-        return self.classifier.n_classes**2
 
-    def label_weight(self, n_labels: Tensor) -> Tensor:
-        """Exponent of a label's likelihood where it meets the classifier, by how many labels its item has.
+class DescribedAnnotators(Approach):
+    """An approach that also learns from features of annotators.
 
-        One: labels of an item are independent given its class. Less, where an approach thinks otherwise.
-        """
-        return torch.ones_like(n_labels, dtype=torch.float32)
+    Only its subclasses get `annotator_features`; `fit` refuses them for other approaches.
+    """
 
     def describe_annotators(self, features: Tensor | None) -> None:
-        """Take what is known about the annotators, shape (M, F), or None; called once, after `__init__`.
-
-        An approach that does not override it never gets any: `fit` refuses annotator_features for it.
-        """
+        """Take the features of the annotators, shape (M, F), or None; called once, after `__init__`."""
+        raise NotImplementedError
 
     def for_unseen(self, features: Tensor, weight: Tensor) -> Approach:
         """The same model for other annotators, of whom only the features are known.
@@ -159,32 +151,6 @@ class Approach(nn.Module):
         ----------
         features : tensor, shape (m, F)
         weight : tensor, shape (M,)
-            How much each known annotator counts where an average stands in.
+            Weight of each known annotator where an average stands in.
         """
         raise NotImplementedError
-
-    def freeze(self, *parts: str) -> None:
-        """Leave parts of the annotator model as they start; everything else is trained."""
-        for part in parts:
-            getattr(self, part).requires_grad_(False)
-
-    def begin(self, annotations: Annotations, rng: np.random.Generator) -> None:
-        """Called once before training, with the labels that are trained on."""
-
-    def after_step(self) -> None:
-        """Called after every step of the optimiser, for constraints on parameters."""
-
-    def after_epoch(self, X: Features, done: float) -> None:
-        """Called after every epoch with the training instances and the share of the epochs that are done."""
-
-    def finish(self) -> None:
-        """Let go of what only training needs; called before a trained model is used or loaded."""
-
-    def parameter_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
-        """The two models as groups for the optimiser; weight decay is for the classification model only."""
-        groups: dict[bool, list[nn.Parameter]] = {True: [], False: []}
-        for name, parameter in self.named_parameters():
-            if parameter.requires_grad:
-                groups[name.startswith("classifier.")].append(parameter)
-        decay = {True: weight_decay, False: 0.0}
-        return [{"params": p, "lr": lr, "weight_decay": decay[k]} for k, p in groups.items() if p]

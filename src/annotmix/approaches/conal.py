@@ -54,7 +54,8 @@ class Conal(Approach):
         self.common = nn.Parameter(2 * torch.eye(classifier.n_classes))
         self.individual = nn.Parameter(2 * torch.eye(classifier.n_classes).repeat(n_annotators, 1, 1))
         if published:
-            self.freeze("embed_instance", "embed_annotator", "common", "individual")
+            for part in (self.embed_instance, self.embed_annotator, self.common, self.individual):
+                part.requires_grad_(False)
 
     def _share(self, h: Tensor, annotator: Tensor) -> Tensor:
         """ω, shape (n, 1)."""

@@ -62,7 +62,8 @@ class CrowdAr(Approach):
         )
         self.reliability = nn.Linear(C, 1)
         if published:
-            self.freeze("expertise", "W")
+            self.expertise.requires_grad_(False)
+            self.W.requires_grad_(False)
 
     def _reliability_logit(self, p: Tensor, h: Tensor, annotator: Tensor) -> Tensor:
         """The logit of r, shape (n,)."""

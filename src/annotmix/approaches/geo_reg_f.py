@@ -15,7 +15,6 @@ from torch import Tensor
 
 from annotmix.approaches.confusion_table import ConfusionTable, check_weight
 from annotmix.networks import Classifier
-from annotmix.networks.layers import AllRows
 from annotmix.networks.losses import volume_penalty
 
 
@@ -34,8 +33,7 @@ class GeoRegF(ConfusionTable):
     def __init__(self, classifier: Classifier, n_annotators: int, *, regularization: float = 1e-3):
         super().__init__(classifier, n_annotators, torch.eye(classifier.n_classes))
         self.regularization = check_weight(regularization)
-        self.all_rows = AllRows()
 
     def regulariser(self, log_p: Tensor) -> Tensor:
         """−λ log det(QᵀQ)."""
-        return self.regularization * volume_penalty(self.all_rows(log_p.exp()))
+        return self.regularization * volume_penalty(log_p.exp())

@@ -25,7 +25,7 @@ from torch.nn import functional as F
 from annotmix.approaches.base import Approach, Batch
 from annotmix.networks import AnnotatorEmbedding, Classifier
 from annotmix.networks.confusion import ConfusionHead
-from annotmix.networks.layers import BatchNorm
+from annotmix.networks.layers import BatchNorm, Layers
 from annotmix.networks.losses import label_mean
 
 #: Pairs of annotators whose distance is computed at a time.
@@ -70,13 +70,13 @@ class Madl(Approach):
         self.embed_annotator = AnnotatorEmbedding(n_annotators, n_dim)
         self.embed_instance = nn.Linear(classifier.n_hidden, n_dim)
         self.outer = nn.Parameter(nn.init.xavier_uniform_(torch.empty(n_dim, n_dim, n_dim)))
-        self.trunk = nn.Sequential(
+        self.trunk = Layers(
             nn.Linear(3 * n_dim, 128), BatchNorm(128), nn.ReLU(), nn.Linear(128, n_dim), BatchNorm(n_dim)
         )
         self.head = ConfusionHead(n_dim, classifier.n_classes, eta)
         self.log_gamma = nn.Parameter(torch.zeros(()))  # the logarithm, so that γ stays positive
         if published:
-            self.freeze("log_gamma")
+            self.log_gamma.requires_grad_(False)
 
     def _state(self, h: Tensor, annotator: Tensor) -> Tensor:
         """What the head makes confusion matrices of, shape (n, d)."""

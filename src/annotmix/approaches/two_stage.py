@@ -17,7 +17,7 @@ from torch.nn import functional as F
 
 from annotmix.approaches.base import Approach, Batch
 from annotmix.networks import Classifier, mixup
-from annotmix.networks.losses import label_mean
+from annotmix.networks.losses import label_mean, mixed_nll
 
 
 class TwoStage(Approach):
@@ -29,8 +29,6 @@ class TwoStage(Approach):
         λ ~ Beta(alpha, alpha) of vanilla mixup; 0 switches mixing off.
     """
 
-    mixes = True
-
     def __init__(self, classifier: Classifier, n_annotators: int, *, alpha: float = 0.0):
         super().__init__(classifier, n_annotators)
         if not alpha >= 0:
@@ -39,14 +37,13 @@ class TwoStage(Approach):
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
         """Mean cross-entropy, with mixup where alpha is positive."""
-        x, label, part = batch.x[batch.item], batch.label, batch.own_labels
-        weight = torch.ones_like(label, dtype=x.dtype) if batch.weight is None else batch.weight
+        x, label, weight = batch.x[batch.item], batch.label, batch.weight
         if self.alpha == 0:
-            log_p = self.classifier.log_proba(self.classifier.features(x[part]))
-            return label_mean(F.nll_loss(log_p, label[part], reduction="none"), weight[part])
+            log_p = self.classifier.log_proba(self.classifier.features(x))
+            return label_mean(F.nll_loss(log_p, label, reduction="none"), weight)
         partner = torch.from_numpy(mixup.pair_across(len(label), rng)).to(label.device)
         lam = mixup.coefficients(len(label), self.alpha, rng).to(label.device)
-        log_p = self.classifier.log_proba(self.classifier.features(mixup.mix(x, partner, lam)[part]))
-        own = weight[part] * F.nll_loss(log_p, label[part], reduction="none")
-        other = weight[partner][part] * F.nll_loss(log_p, label[partner][part], reduction="none")
-        return (lam[part] * own + (1 - lam[part]) * other).mean()
+        log_p = self.classifier.log_proba(self.classifier.features(mixup.mix(x, partner, lam)))
+        labels = torch.stack([label, label[partner]], dim=1)
+        weights = None if weight is None else torch.stack([weight, weight[partner]], dim=1)
+        return mixed_nll(log_p.gather(1, labels), lam, weights)

@@ -34,7 +34,6 @@ class UnionNet(Approach):
 
     name = "union-net"
     perf = "agreement"
-    mean_over = "items"
 
     def __init__(self, classifier: Classifier, n_annotators: int, *, epsilon: float = 1e-5):
         super().__init__(classifier, n_annotators)

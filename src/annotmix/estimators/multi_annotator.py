@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, validate_data
 
 from annotmix.approaches import Approach
+from annotmix.approaches.base import DescribedAnnotators
 from annotmix.encoders import Encoder, make_encoder
 from annotmix.estimators.annotator_methods import AnnotatorMethods
 from annotmix.estimators.parameters import check_parameters, seed_of, training_settings
@@ -316,7 +317,8 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
         classifier = Classifier(backbone, n_hidden, len(self.classes_))
         own = {name: getattr(self, name) for name in self._approach.hyper_parameters()}
         module = self._approach(classifier, n_annotators, **own)
-        module.describe_annotators(None if described is None else torch.from_numpy(described))
+        if isinstance(module, DescribedAnnotators):
+            module.describe_annotators(None if described is None else torch.from_numpy(described))
         return module
 
     def _check_X(

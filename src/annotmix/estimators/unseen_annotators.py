@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from annotmix._common.words import some
 from annotmix.approaches import Approach, get_approach, list_approaches
+from annotmix.approaches.base import DescribedAnnotators
 from annotmix.estimators.preparation import Preparation, fit_preparation
 from annotmix.labels.names import Index
 from annotmix.training.loop import randomness
@@ -135,7 +136,7 @@ def prepare_features(
 
 
 def _takes_features(approach: type[Approach]) -> bool:
-    return approach.describe_annotators is not Approach.describe_annotators
+    return issubclass(approach, DescribedAnnotators)
 
 
 def _checked(features: pd.DataFrame) -> pd.DataFrame:

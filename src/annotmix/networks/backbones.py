@@ -172,4 +172,9 @@ class Classifier(nn.Module):
 
     def log_proba(self, h: Tensor) -> Tensor:
         """log p, shape (n, C), of features h, shape (n, H)."""
-        return F.log_softmax(self.head(h).float(), dim=-1)
+        return F.log_softmax(self.logits(h), dim=-1)
+
+    def logits(self, h: Tensor) -> Tensor:
+        """W h + b, shape (n, C), of features h, shape (n, H), in single precision at least."""
+        z: Tensor = self.head(h)
+        return z.float() if z.dtype.itemsize < 4 else z

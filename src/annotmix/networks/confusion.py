@@ -72,6 +72,20 @@ class ConfusionHead(nn.Linear):
                 return _LogLikelihood.apply(log_p, *[x.to(dtype) for x in given], labels)  # type: ignore[no-any-return, no-untyped-call]
         return _LogLikelihood.apply(log_p, *given, labels)  # type: ignore[no-any-return, no-untyped-call]
 
+    def mixed_nll(self, u: Tensor, logits: Tensor, labels: Tensor, share: Tensor) -> Tensor:
+        """−(1/n) Σ_j share_j log Σ_c p_c Π_c,kj with p = softmax(logits), shape ().
+
+        Parameters
+        ----------
+        u : tensor, shape (n, d)
+        logits : tensor, shape (n, C)
+        labels : tensor of int, shape (J, n)
+        share : tensor, shape (J, n)
+        """
+        if torch.is_autocast_enabled(u.device.type):
+            return _mixed_nll(self, u, logits, labels, share)
+        return _MixedNLL.apply(logits, u, self.weight, self.bias, labels, share.to(logits.dtype))  # type: ignore[no-any-return, no-untyped-call]
+
     def log_confusion(self, u: Tensor) -> Tensor:
         """log Π, shape (n, C, C), of states, shape (n, d)."""
         return F.log_softmax(_single(self(u)), dim=-1)
@@ -142,52 +156,51 @@ class _LogLikelihood(torch.autograd.Function):
         return w, grad_u, grad_weight, grad_bias, None
 
 
-def likelihood_and_gradients(
-    z: Tensor, u: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, share: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The loss −(1/n) Σ_j share_j log Σ_c p_c Π_c,kj with p = softmax(z), and its gradients, at once.
+class _MixedNLL(torch.autograd.Function):
+    """−(1/n) Σ_j share_j log Σ_c p_c Π_c,kj with p = softmax(z), as one node of the graph.
 
     The exponentials are taken as they are where single precision holds them, which saves half of the calls;
     else it is `_LogLikelihood` and autograd.
-
-    Parameters
-    ----------
-    z : tensor, shape (n, C)
-    u : tensor, shape (n, d)
-    weight, bias : tensor
-        Of `ConfusionHead`.
-    labels : tensor of int, shape (J, n)
-    share : tensor, shape (J, n)
-
-    Returns
-    -------
-    loss : tensor, shape ()
-    grad_z, grad_u, grad_weight, grad_bias : tensor
     """
-    n, C = z.shape
-    if n * C * C <= BLOCK:
-        e = torch.addmm(bias, u, weight.t()).exp_()
-        total = e.view(n, C, C).sum(dim=1)
-        p = torch.softmax(z, dim=1)
-        row = (labels + torch.arange(0, n * C, C)).flatten()
-        by_label = e.view(n * C, C)
-        joint = by_label.index_select(0, row).view(-1, n, C).mul_(p / total)
-        likelihood = joint.sum(dim=2)
-        low, high = torch.aminmax(total)
-        if min(float(low), float(likelihood.min())) > SAFE[0] and float(high) < SAFE[1]:
-            loss = torch.dot(share.flatten(), likelihood.log().flatten()) / -n
-            joint.mul_((share / likelihood).mul_(-1 / n).unsqueeze(2))
-            w = joint.sum(dim=0)  # the gradient for log p; over the classes, it sums to −(1/n) Σ_j share_j
-            e.view(n, C, C).mul_((w / total).neg_().unsqueeze(1))
-            by_label.index_add_(0, row, joint.view(-1, C))
-            grad_z = w.addcmul_(p, share.sum(dim=0).unsqueeze(1), value=1 / n)
-            return loss, grad_z, torch.mm(e, weight), torch.mm(e.t(), u), e.sum(dim=0)
-    with torch.enable_grad():
-        given = [x.detach().requires_grad_() for x in (z, u, weight, bias)]
-        log_p = F.log_softmax(given[0], dim=1)
-        found = torch.sum(_LogLikelihood.apply(log_p, *given[1:], labels.T) * share.T) / -n  # type: ignore[no-untyped-call]
-        grad_z, grad_u, grad_weight, grad_bias = torch.autograd.grad(found, given)
-    return found.detach(), grad_z, grad_u, grad_weight, grad_bias
+
+    @staticmethod
+    def forward(
+        ctx: Any, z: Tensor, u: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, share: Tensor
+    ) -> Tensor:
+        n, C = z.shape
+        if n * C * C <= BLOCK:
+            e = torch.addmm(bias, u, weight.t()).exp_()
+            total = e.view(n, C, C).sum(dim=1)
+            p = torch.softmax(z, dim=1)
+            row = (labels + torch.arange(0, n * C, C, device=z.device)).flatten()
+            joint = e.view(n * C, C).index_select(0, row).view(-1, n, C).mul_(p / total)
+            likelihood = joint.sum(dim=2)
+            low, high = torch.aminmax(total)
+            if min(float(low), float(likelihood.min())) > SAFE[0] and float(high) < SAFE[1]:
+                ctx.save_for_backward(u, weight, share, p, total, row, joint, likelihood)
+                ctx.e, ctx.gradients = e, None
+                return torch.dot(share.flatten(), likelihood.log().flatten()) / -n
+        with torch.enable_grad():
+            given = [x.detach().requires_grad_() for x in (z, u, weight, bias)]
+            log_likelihood = _LogLikelihood.apply(F.log_softmax(given[0], dim=1), *given[1:], labels.T)  # type: ignore[no-untyped-call]
+            nll = torch.sum(log_likelihood * share.T) / -n
+            ctx.gradients = torch.autograd.grad(nll, given)
+        return nll.detach()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        if ctx.gradients is not None:
+            return *[grad * x for x in ctx.gradients], None, None
+        u, weight, share, p, total, row, joint, likelihood = ctx.saved_tensors
+        n, C = p.shape
+        share, e = share * (grad / -n), ctx.e
+        joint.mul_((share / likelihood).unsqueeze(2))
+        w = joint.sum(dim=0)  # the gradient for log p; over the classes, it sums to −(1/n) Σ_j share_j
+        e.view(n, C, C).mul_((w / total).neg_().unsqueeze(1))
+        e.view(n * C, C).index_add_(0, row, joint.view(-1, C))
+        grad_z = w.addcmul_(p, share.sum(dim=0).unsqueeze(1), value=-1)
+        return grad_z, torch.mm(e, weight), torch.mm(e.t(), u), e.sum(dim=0), None, None
 
 
 def _blocks(u: Tensor, weight: Tensor, bias: Tensor) -> Iterator[tuple[slice, Tensor]]:
@@ -315,6 +328,10 @@ class LowRankConfusionHead(nn.Linear):
             (log_p + log_stay).gather(1, labels), torch.logsumexp(way.unsqueeze(2) + of_label, dim=1)
         )
 
+    def mixed_nll(self, u: Tensor, logits: Tensor, labels: Tensor, share: Tensor) -> Tensor:
+        """−(1/n) Σ_j share_j log Σ_c p_c Π_c,kj, shape (), as in `ConfusionHead`."""
+        return _mixed_nll(self, u, logits, labels, share)
+
     def annotator_log_proba(self, u: Tensor, log_p: Tensor) -> Tensor:
         """log Σ_c p_c Π_ck of all labels k, shape (n, C)."""
         log_stay, log_leave, log_A, log_B = self._parts(u)
@@ -331,6 +348,13 @@ class LowRankConfusionHead(nn.Linear):
         log_stay, log_leave, log_A, log_B = self._parts(u)
         wrong = torch.bmm(log_A.exp() * log_leave.exp().unsqueeze(2), log_B.exp())
         return (wrong + torch.diag_embed(log_stay.exp())).clamp_min(TINY).log()
+
+
+def _mixed_nll(
+    head: ConfusionHead | LowRankConfusionHead, u: Tensor, logits: Tensor, labels: Tensor, share: Tensor
+) -> Tensor:
+    log_likelihood = head.log_likelihood(u, F.log_softmax(_single(logits), dim=1), labels.T)
+    return (log_likelihood * share.T).sum() / -len(u)
 
 
 def make_head(n_dim: int, n_classes: int, eta: float, rank: int = 0) -> ConfusionHead | LowRankConfusionHead:

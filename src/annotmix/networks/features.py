@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import mmap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -89,12 +89,19 @@ class Features:
         if isinstance(self._mapped, partial):
             self._mapped = self._mapped()
 
+    def pieces(self) -> list[slice]:
+        """All rows in order, in pieces that fit into memory."""
+        step = max(1, min(4096, ROW_BUDGET // max(1, int(np.prod(self.shape[1:])))))
+        return [slice(first, min(first + step, len(self))) for first in range(0, len(self), step)]
+
     def chunks(self) -> Iterator[tuple[slice, Tensor]]:
         """All rows in order, a piece at a time."""
-        step = max(1, min(4096, ROW_BUDGET // max(1, int(np.prod(self.shape[1:])))))
-        for first in range(0, len(self), step):
-            rows = slice(first, min(first + step, len(self)))
+        for rows in self.pieces():
             yield rows, self.take(rows)
+
+    def map(self, function: Callable[[slice, Tensor], Tensor]) -> Tensor:
+        """The results of a function of (numbers of rows, rows), for all rows a piece at a time; (n, ...)."""
+        return torch.cat([function(rows, x) for rows, x in self.chunks()])
 
 
 def _float32(X: NDArray[np.generic]) -> Floats:

@@ -61,6 +61,11 @@ def mix(values: Tensor, partner: Tensor, lam: Tensor) -> Tensor:
     return torch.lerp(values.index_select(0, partner), values, weight.to(values.dtype))
 
 
+def pairs(values: Tensor, partner: Tensor) -> Tensor:
+    """Every entry beside its partner, shape (2, n), of values, shape (n,)."""
+    return torch.stack([values, values.index_select(0, partner)])
+
+
 def paste(
     images: Tensor, partner: Tensor, lam: Tensor, rng: np.random.Generator, *, per_batch: bool = False
 ) -> tuple[Tensor, Tensor]:

@@ -1,8 +1,8 @@
-"""Several copies of a classifier that train side by side on the same instances.
+"""Several copies of a classifier that train side by side on the same items.
 
 K small networks one after the other spend their time on calls, not on numbers. The layers of K MLPs become
-one layer here: K weight matrices in one tensor, multiplied at once. Any other backbone is gone through in a
-loop, with the same result.
+one layer here: K weight matrices in one tensor, multiplied at once. Any other backbone is applied in a loop,
+with the same result.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from annotmix.networks import MLP, Classifier
-from annotmix.networks.layers import BatchNorm
+from annotmix.networks.layers import BatchNorm, Layers, StackedBatchNorm, StackedLinear
 
 
 class ClassifierStack(nn.Module):
@@ -24,7 +24,7 @@ class ClassifierStack(nn.Module):
     Parameters
     ----------
     classifier : Classifier
-        What the K are copies of; it stays as it is.
+        The original, which stays as it is.
     n_members : int
         K.
     """
@@ -35,13 +35,13 @@ class ClassifierStack(nn.Module):
         self.n_hidden, self.n_classes = classifier.n_hidden, classifier.n_classes
         self.features: nn.Module
         if isinstance(classifier.backbone, MLP):
-            self.features = nn.Sequential(*[_stacked(layer, n_members) for layer in classifier.backbone])
+            self.features = Layers(*[_stacked(layer, n_members) for layer in classifier.backbone])
         else:
             self.features = _Loop(classifier.backbone, n_members)
         self.head = StackedLinear(classifier.head, n_members)
 
     def forward(self, x: Tensor) -> Tensor:
-        """log p of every member, shape (K, n, C), for instances x, shape (n, ...)."""
+        """log p of every member, shape (n, K, C), for items x, shape (n, ...)."""
         return F.log_softmax(self.head(self.features(x)).float(), dim=-1)
 
 
@@ -51,7 +51,7 @@ class Committee(Classifier):
     Parameters
     ----------
     own : Classifier
-        The one that all others are copies of.
+        The original of all others.
     n_others : int
         K, which may be 0.
     averages : bool
@@ -78,64 +78,37 @@ class Committee(Classifier):
         return self.others.n_members if self.averages and self.others is not None else 0
 
     def features(self, x: Tensor) -> Tensor:
-        """Features, shape (n, n_hidden), of instances x, shape (n, ...)."""
+        """Features, shape (n, n_hidden), of items x, shape (n, ...)."""
         h = self.own.features(x)
         if not self.averages or self.others is None:
             return h
-        return torch.cat([h, *self.others.features(x)], dim=1)
+        return torch.cat([h, self.others.features(x).flatten(1)], dim=1)
 
     def log_proba(self, h: Tensor) -> Tensor:
         """log p, shape (n, C), of features h, shape (n, n_hidden)."""
         if not self.averages or self.others is None:
             return self.own.log_proba(h)
         width = self.own.n_hidden
-        members = h[:, width:].reshape(len(h), -1, width).transpose(0, 1)
+        members = h[:, width:].reshape(len(h), -1, width)
         log_p = F.log_softmax(self.others.head(members).float(), dim=-1)
-        return torch.cat([self.own.log_proba(h[:, :width]).unsqueeze(0), log_p]).logsumexp(0) - math.log(
-            1 + len(log_p)
-        )
+        every = torch.cat([self.own.log_proba(h[:, :width]).unsqueeze(1), log_p], dim=1)
+        return every.logsumexp(dim=1) - math.log(every.shape[1])
 
-    def dismiss(self) -> None:
-        """Let the others go once training is over, unless their probabilities are averaged."""
+    def drop_folds(self) -> None:
+        """Drop the others once training is over, unless their probabilities are averaged."""
         if not self.averages:
             self.others = None
 
 
-class StackedLinear(nn.Module):
-    """K linear layers: (n, d) or (K, n, d) to (K, n, width)."""
-
-    def __init__(self, linear: nn.Linear, n_members: int):
-        super().__init__()
-        self.weight = nn.Parameter(linear.weight.detach().T.repeat(n_members, 1, 1))
-        self.bias = nn.Parameter(linear.bias.detach().repeat(n_members, 1, 1))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The K products, each with its own weights."""
-        return torch.baddbmm(self.bias, x.expand(len(self.weight), -1, -1), self.weight)
-
-
-class StackedBatchNorm(nn.Module):
-    """Batch normalisation of K members at once, shape (K, n, width), as one of K · width features."""
-
-    def __init__(self, norm: BatchNorm, n_members: int):
-        super().__init__()
-        self.norm = BatchNorm(n_members * norm.num_features, eps=norm.eps, momentum=norm.momentum)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Every member normalised by its own statistics."""
-        K, n, width = x.shape
-        return self.norm(x.transpose(0, 1).reshape(n, K * width)).view(n, K, width).transpose(0, 1)  # type: ignore[no-any-return]
-
-
 class _Loop(nn.Module):
-    """Copies of a module, one after the other: (n, ...) to (K, n, H)."""
+    """Copies of a module, one after the other: (n, ...) to (n, K, H)."""
 
     def __init__(self, module: nn.Module, n_members: int):
         super().__init__()
         self.members = nn.ModuleList(copy.deepcopy(module) for _ in range(n_members))
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.stack([member(x) for member in self.members])
+        return torch.stack([member(x) for member in self.members], dim=1)
 
 
 def _stacked(layer: nn.Module, n_members: int) -> nn.Module:

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from annotmix.approaches.annot_mix_plus import AnnotMixPlus
 from annotmix.approaches.base import About, Approach
 from annotmix.labels import metrics
 from annotmix.labels.annotations import Annotations
@@ -53,7 +54,7 @@ def about_pairs(
 ) -> Iterator[tuple[slice, Tensor]]:
     """What the model says about pairs (row of h, annotator), a chunk at a time."""
     model.eval()
-    step = max(1, PAIR_BUDGET // (model.numbers_a_pair(about) + h.shape[1]))
+    step = max(1, PAIR_BUDGET // (model.classifier.n_classes**2 + h.shape[1]))
     for first in range(0, len(row), step):
         chunk = slice(first, first + step)
         yield chunk, getattr(model, about)(h[_index(row[chunk], h)], _index(annotator[chunk], h))
@@ -90,7 +91,10 @@ def _grid(model: Approach, about: About, h: Tensor, who: NDArray[np.int64]) -> I
 def log_posterior(model: Approach, h: Tensor, log_p: Tensor, annotations: Annotations) -> Tensor:
     """log P(true class | instance, its labels), shape (n, C): classifier and annotators together."""
     joint = log_p.clone()
-    weight = model.label_weight(_index(annotations.labels_per_item, h)).to(h.dtype)
+    n_labels = _index(annotations.labels_per_item, h)
+    # annot-mix-plus weighs several labels of an item less than independent ones; all others do not
+    weight = model.label_weight(n_labels) if isinstance(model, AnnotMixPlus) else torch.ones_like(n_labels)
+    weight = weight.to(h.dtype)
     for chunk, confusion in about_pairs(model, "log_confusion", h, annotations.item, annotations.annotator):
         label = _index(annotations.label[chunk], h)
         said = confusion[torch.arange(len(label), device=h.device), :, label]  # log P(label | c), (chunk, C)

@@ -10,29 +10,26 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import torch
-from lightning_fabric import Fabric
-from torch import Tensor
 
 from annotmix._common.progress import Progress
-from annotmix.approaches.base import Approach, Batch
+from annotmix.approaches.base import Approach
 from annotmix.labels.annotations import Annotations
 from annotmix.networks.features import Features
 from annotmix.training import processes
 from annotmix.training.augmentation import Augmentation
+from annotmix.training.batches import Labels
+from annotmix.training.checkpoints import Training, how_to_resume, resume, save_checkpoint
 from annotmix.training.inference import EvaluationSet, scores
 from annotmix.training.optimizer import RAdam
-from annotmix.training.team import Team
-from annotmix.training.tensor_files import ModelFileError, load_tensors, save_tensors
+from annotmix.training.processes import Processes
 
-State = dict[str, Tensor]
 #: The monitored set that selects the best epoch: by clf-acc, or by label-ll where true classes are unknown.
 VALIDATION = "valid"
 #: Streams of randomness that follow from one seed.
@@ -49,22 +46,15 @@ class Settings:
     weight_decay: float = 0.0
     augment: Augmentation | None = None
     seed: int = 0
-    precision: Any = "32-true"
+    precision: str = "32-true"
     devices: int | None = None
     checkpoint: Path | None = None
     checkpoint_every: int = 10
     progress: bool = True
 
-
-@dataclass
-class Training:
-    """Where a run stands: what was done, and the weights of the best epoch so far."""
-
-    epoch: int = 0
-    history: list[dict[str, float]] = field(default_factory=list)
-    best_epoch: int | None = None
-    best_score: float = -math.inf
-    best_state: State = field(default_factory=dict)
+    def checkpoint_due(self, epoch: int) -> bool:
+        """Whether there is a checkpoint after so many epochs, if there is a folder for it."""
+        return epoch % self.checkpoint_every == 0 or epoch == self.max_epochs
 
 
 def train(
@@ -99,14 +89,14 @@ def train(
     work = (annotations, settings, monitor or {}, fingerprint)
     try:
         if n_processes:
-            return _train_elsewhere(n_processes, model, X, *work)
-        fabric = processes.make_fabric(X.device, settings.devices, settings.precision)
-        return _train(fabric, model, X, *work)
+            return _train_in_new_processes(n_processes, model, X, *work)
+        return _train(processes.join(X.device, settings.devices), X.device, model, X, *work)
     except ChildProcessError as error:
-        raise ChildProcessError(f"{error} {_kept(settings)}") from None
+        advice = how_to_resume(settings.checkpoint, settings.max_epochs)
+        raise ChildProcessError(f"{error} {advice}") from None
 
 
-def _train_elsewhere(
+def _train_in_new_processes(
     n_processes: int,
     model: Approach,
     X: Features,
@@ -115,20 +105,20 @@ def _train_elsewhere(
     monitor: Mapping[str, EvaluationSet],
     fingerprint: str,
 ) -> Training:
-    """`train` in new processes; what they did is in their last checkpoint, with nothing left to do."""
+    """`train` in new processes; the result is their last checkpoint, after which nothing is left to train."""
     device, cpu = X.device, torch.device("cpu")
     sets = {name: data.to(cpu) for name, data in monitor.items()}
     with TemporaryDirectory() as folder:
         if settings.checkpoint is None:
             settings = replace(settings, checkpoint=Path(folder), checkpoint_every=settings.max_epochs)
         work = (model.to(cpu), X.to(cpu), annotations, settings, sets, fingerprint)
-        processes.start(n_processes, device, settings.precision, _train, *work)
-        fabric = processes.make_fabric(device, 1, settings.precision)
-        return _train(fabric, model, X, annotations, settings, {}, fingerprint)
+        processes.start(n_processes, device, _train, *work)
+        return _train(Processes(), device, model, X, annotations, settings, {}, fingerprint)
 
 
 def _train(
-    fabric: Fabric,
+    group: Processes,
+    device: torch.device,
     model: Approach,
     X: Features,
     annotations: Annotations,
@@ -137,106 +127,62 @@ def _train(
     fingerprint: str,
 ) -> Training:
     """`train` in this process, which may be one of several."""
-    X = X.to(fabric.device)
-    monitor = {name: data.to(fabric.device) for name, data in monitor.items()}
-    model.to(fabric.device)
+    X = group.share_features(X.to(device))
+    monitor = {name: data.to(device) for name, data in monitor.items()}
+    model.to(device)
     with randomness(settings.seed, BEGINNING) as rng:
         model.begin(annotations, rng)
-    groups = model.parameter_groups(settings.lr, settings.weight_decay)
-    optimizer = RAdam(groups, lr=settings.lr)
-    wrapped, wrapped_optimizer = fabric.setup(model, optimizer)
-    run = _resume(model, optimizer, settings, fingerprint)
-    labels = Labels(annotations, X.device)
-    team = Team(fabric, model)
-    # Fabric's wrappers take a tenth of a small step; one process in single precision needs none of them
-    alone = team.size == 1 and settings.precision == "32-true"
-    team.line_up(run.epoch)
-    progress = Progress(model.name, settings.max_epochs, run.epoch, settings.progress and team.rank == 0)
+    group.prepare(model)
+    optimizer = RAdam(model, settings.weight_decay)
+    run = resume(settings.checkpoint, model, optimizer, fingerprint)
+    loss_of = group.wrap(model, device, run.epoch)
+    labels, precision = Labels(annotations, device), _precision(settings.precision, device)
+    progress = Progress(model.name, settings.max_epochs, run.epoch, settings.progress and group.rank == 0)
 
-    with progress, team.layers(), flushed_denormals():
+    with progress, flushed_denormals(), group.watch():
         for epoch in range(run.epoch, settings.max_epochs):
             started = time.perf_counter()
             lr = 0.5 * settings.lr * (1 + math.cos(math.pi * epoch / settings.max_epochs))
-            for group in optimizer.param_groups:
-                group["lr"] = lr
             losses, counts = [], []
             model.train()
             with randomness(settings.seed, EPOCH, epoch) as rng:
-                for batch in labels.batches(X, settings.batch_size, rng, settings.augment):
+                order, batch_size, rng = group.share(labels.labelled, settings.batch_size, rng)
+                for batch in labels.batches(X, order, batch_size, rng, settings.augment):
                     optimizer.catch_up(batch.annotator)
-                    if alone:
-                        loss = model.gradients(batch, rng)
-                        optimizer.update()
-                    else:
-                        loss = team.weigh(wrapped(team.part(batch), rng))
-                        fabric.backward(loss)
-                        team.sum_gradients(optimizer)
-                        wrapped_optimizer.step()
+                    with precision:
+                        loss = loss_of(batch, rng)
+                    loss.backward()
+                    optimizer.step(lr)
                     optimizer.zero_grad()
                     model.after_step()
                     losses.append(loss.detach())
                     counts.append(len(batch.label))
-            if monitor or _due(epoch + 1, settings):
+            if monitor or settings.checkpoint_due(epoch + 1):
                 optimizer.catch_up()
+            group.average_statistics(model)
             model.after_epoch(X, (epoch + 1) / settings.max_epochs)
-            total = torch.dot(torch.stack(losses), torch.tensor(counts, device=X.device).to(losses[0]))
-            row = {"epoch": epoch + 1, "loss": float(team.sum(total)) / len(annotations), "lr": lr}
-            _require_finite(row["loss"], epoch + 1)
+            n_labels = torch.tensor(counts, device=device).to(losses[0])
+            total = torch.stack([torch.dot(torch.stack(losses), n_labels), n_labels.sum()])
+            loss_sum, label_count = group.sum(total).tolist()
+            row = {"epoch": epoch + 1, "loss": loss_sum / label_count, "lr": lr}
             row["seconds"] = time.perf_counter() - started
-            for name, data in monitor.items():
-                row |= {f"{name}/{score}": value for score, value in scores(model, data).items()}
-            row = team.agree(row)
+            _require_finite(row["loss"], epoch + 1)
+            if group.rank == 0:
+                for name, data in monitor.items():
+                    row |= {f"{name}/{score}": value for score, value in scores(model, data).items()}
+            row = group.from_first(row)
             run.epoch = epoch + 1
             run.history.append(row)
             score = row.get(f"{VALIDATION}/clf-acc", row.get(f"{VALIDATION}/label-ll", -math.inf))
             if score > run.best_score:
                 run.best_epoch, run.best_score = epoch + 1, score
                 run.best_state = {name: t.detach().clone() for name, t in model.state_dict().items()}
-            if settings.checkpoint and _due(run.epoch, settings) and team.rank == 0:
-                _checkpoint(model, optimizer, run, settings.checkpoint, fingerprint)
+            if settings.checkpoint and settings.checkpoint_due(run.epoch) and group.rank == 0:
+                save_checkpoint(settings.checkpoint, model, optimizer, run, fingerprint)
             progress.advance(_note(row))
+    optimizer.release()
     model.eval()
     return run
-
-
-class Labels:
-    """The labels as tensors on the device, and the batches they make."""
-
-    def __init__(self, annotations: Annotations, device: torch.device):
-        self.device = device
-        self.labelled = np.flatnonzero(annotations.labels_per_item)
-        self.count, self.start = np.diff(annotations.start), annotations.start
-        self.annotator = torch.tensor(annotations.annotator, device=device)
-        self.label = torch.tensor(annotations.label, device=device)
-        weight = annotations.weight
-        self.weight = None if weight is None else torch.tensor(weight, dtype=torch.float32, device=device)
-
-    def batches(
-        self, X: Features, batch_size: int, rng: np.random.Generator, augment: Augmentation | None = None
-    ) -> Iterator[Batch]:
-        """All labelled items once, shuffled, `batch_size` at a time with all their labels."""
-        order = rng.permutation(self.labelled)
-        count = self.count[order]
-        end = np.cumsum(count)
-        # label positions in the new order: for every item its run start[n], start[n] + 1, …
-        position = np.arange(end[-1]) + np.repeat(self.start[order] - (end - count), count)
-        row = torch.from_numpy(np.repeat(np.arange(len(order)) % batch_size, count)).to(self.device)
-        index = torch.from_numpy(position).to(self.device)
-        annotator, label = self.annotator[index], self.label[index]
-        weight = None if self.weight is None else self.weight[index]
-        for first in range(0, len(order), batch_size):
-            last = min(first + batch_size, len(order))
-            part = slice(end[first] - count[first], end[last - 1])
-            x = X.draw(order[first:last], rng)
-            items = torch.from_numpy(order[first:last]).to(self.device)
-            yield Batch(
-                x if augment is None else augment(x, rng),
-                row[part],
-                annotator[part],
-                label[part],
-                items,
-                None if weight is None else weight[part],
-            )
 
 
 @contextmanager
@@ -269,62 +215,13 @@ def flushed_denormals() -> Iterator[None]:
         torch.set_flush_denormal(before)
 
 
-def _due(epoch: int, settings: Settings) -> bool:
-    return epoch % settings.checkpoint_every == 0 or epoch == settings.max_epochs
-
-
-def _checkpoint(
-    model: Approach, optimizer: torch.optim.Optimizer, run: Training, folder: Path, fingerprint: str
-) -> None:
-    tensors = {f"model.{name}": t.contiguous() for name, t in model.state_dict().items()}
-    tensors |= {f"best.{name}": t.contiguous() for name, t in run.best_state.items()}
-    for number, state in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{number}.{key}": t.contiguous() for key, t in state.items()}
-    facts = {
-        "fingerprint": fingerprint,
-        "epoch": run.epoch,
-        "history": run.history,
-        "best_epoch": run.best_epoch,
-        "best_score": run.best_score,
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    save_tensors(folder / "checkpoint.safetensors", tensors, facts)
-
-
-def _resume(
-    model: Approach, optimizer: torch.optim.Optimizer, settings: Settings, fingerprint: str
-) -> Training:
-    """The run as the checkpoint left it, with model and optimiser brought there; a new run without one."""
-    path = settings.checkpoint / "checkpoint.safetensors" if settings.checkpoint else None
-    if path is None or not path.exists():
-        return Training()
-    tensors, facts = load_tensors(path)
-    if facts.get("fingerprint") != fingerprint:
-        raise ModelFileError(
-            f"{str(path)!r} belongs to another run: its data, parameters or random_state differ. "
-            "Choose another checkpoint folder, or remove the file."
-        )
-    device = next(model.parameters()).device
-    parts: dict[str, State] = {"model": {}, "best": {}, "optimizer": {}}
-    for key, tensor in tensors.items():
-        part, name = key.split(".", 1)
-        parts[part][name] = tensor.to(device)
-    model.load_state_dict(parts["model"])
-    state: dict[int, dict[str, Tensor]] = {}
-    for key, tensor in parts["optimizer"].items():
-        number, name = key.split(".", 1)
-        state.setdefault(int(number), {})[name] = tensor
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
-    return Training(facts["epoch"], facts["history"], facts["best_epoch"], facts["best_score"], parts["best"])
-
-
-def _kept(settings: Settings) -> str:
-    """What is left of a run whose processes were lost, and how to go on."""
-    path = settings.checkpoint / "checkpoint.safetensors" if settings.checkpoint else None
-    if path is None or not path.exists():
-        return "There is no checkpoint to go on from."
-    epoch = load_tensors(path)[1]["epoch"]
-    return f"The same fit goes on after epoch {epoch} of {settings.max_epochs}, from its checkpoint."
+def _precision(name: str, device: torch.device) -> AbstractContextManager[object]:
+    """The context in which losses are computed."""
+    if name == "32-true":
+        return nullcontext()
+    if name == "bf16-mixed":
+        return torch.autocast(device.type, torch.bfloat16)
+    raise ValueError(f'precision must be "32-true" or "bf16-mixed", found {name!r}.')
 
 
 def _require_finite(loss: float, epoch: int) -> None:
