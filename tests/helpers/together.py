@@ -17,12 +17,13 @@ from torch import nn
 import annotmix
 from annotmix._common import progress
 from annotmix._common.progress import Progress
+from annotmix.networks import features
 
 SHARED = {"hidden": (16, 8), "dropout": 0.25, "max_epochs": 2, "batch_size": 49, "random_state": 0}
 
 
 class Photos(nn.Sequential):
-    """A backbone from outside, with PyTorch's own layers that go over rows or draw."""
+    """A backbone from outside, with PyTorch's own layers that go over rows or draw, and an unused weight."""
 
     def __init__(self):
         super().__init__(
@@ -32,10 +33,11 @@ class Photos(nn.Sequential):
             nn.Dropout2d(0.3),
             nn.Flatten(),
         )
+        self.unused = nn.Parameter(torch.ones(3))
 
 
 def problem(n=99, seed=0):
-    """Three blobs, ten annotators, one to three labels an item; the last batch of 49 is a single item."""
+    """Three blobs, ten annotators, one to three labels an item; the shares of two processes are unequal."""
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=n)
     X = (2.5 * np.eye(3, 9)[y] + rng.normal(size=(n, 9))).astype(np.float32)
@@ -53,6 +55,15 @@ def fit(kind, **params):
         X = X.reshape(-1, 1, 3, 3)
     clf = annotmix.make_classifier(name, **(SHARED | own | params))
     return clf.fit(X, y if name == "true-base" else Z, validation=(X, y))
+
+
+def accuracy(name, **params):
+    """Accuracy on new items after a training that is long enough to learn something."""
+    X, Z, y = problem(700)
+    clf = annotmix.make_classifier(
+        name, hidden=(32, 16), max_epochs=12, batch_size=32, random_state=0, progress=False, **params
+    )
+    return clf.fit(X[:300], Z[:300]).score(X[300:], y[300:])
 
 
 def kinds():
@@ -80,7 +91,9 @@ def main(folder: Path) -> None:
     for kind in kinds():
         torch.manual_seed(rank)  # the first process gives a backbone from outside its weights
         found[kind] = facts(fit(kind))
+    found["accuracy"] = {name: accuracy(name) for name in ("annot-mix", "annot-mix-plus")}
 
+    features.ROW_BUDGET = 100  # several pieces, which the processes share
     params = {"max_epochs": 5, "checkpoint_every": 1, "progress": False}
     found["whole"] = facts(fit("annot-mix-plus", **params))
     with contextlib.suppress(KeyboardInterrupt), after(3, _interrupt):

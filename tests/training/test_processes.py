@@ -1,4 +1,4 @@
-"""Two processes give what one gives. One torchrun does all trainings of `together.py`."""
+"""Two processes learn as well as one. One torchrun does all trainings of `together.py`."""
 
 import json
 import multiprocessing
@@ -7,29 +7,24 @@ import pickle
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from annotmix.training.team import Team, _Normalise
 from helpers import together
-from helpers.together import facts, fit, kinds, problem
-from torch.nn import functional as F
+from helpers.together import accuracy, facts, fit, kinds, problem
 from typer.testing import CliRunner
 
 import annotmix
-from annotmix.approaches import get_approach
 from annotmix.cli import app
-from annotmix.labels.annotations import Annotations
-from annotmix.networks import MLP, Classifier
 from annotmix.networks.features import Features
 from annotmix.training import processes
-from annotmix.training.loop import Labels
+from annotmix.training.processes import Processes
 
 CPU = torch.device("cpu")
 
@@ -47,22 +42,37 @@ def torchrun(tmp_path_factory):
     return folder, done
 
 
-# ------------------------------------------------------------------ the same result
+def reported(torchrun, rank=0):
+    return json.loads((torchrun[0] / f"{rank}.json").read_text())
+
+
+# ------------------------------------------------------------------ learning
+
+
+@pytest.mark.parametrize("name", ["annot-mix", "annot-mix-plus"])
+def test_two_processes_learn_as_well_as_one(torchrun, name):
+    """Accuracy on 400 new items: its standard error is 0.02 where it is 0.8."""
+    alone, spawned, by_torchrun = (
+        accuracy(name),
+        accuracy(name, devices=2),
+        reported(torchrun)["accuracy"][name],
+    )
+    assert alone > 0.6
+    assert spawned == by_torchrun  # the same seeds and shares
+    assert abs(spawned - alone) < 0.06
 
 
 @pytest.mark.parametrize("kind", kinds())
-def test_two_processes_have_the_losses_of_one(torchrun, kind):
-    folder, _ = torchrun
-    found = json.loads((folder / "0.json").read_text())[kind]
+def test_every_approach_trains_in_two_processes(torchrun, kind):
+    found = reported(torchrun)[kind]
     torch.manual_seed(0)  # the weights of the backbone from outside
     alone = facts(fit(kind, progress=False))
-    np.testing.assert_allclose(found["loss"], alone["loss"], rtol=1e-2 if kind == "bf16" else 1e-4)
-    np.testing.assert_allclose(found["valid"], alone["valid"], atol=0.03)
+    np.testing.assert_allclose(found["loss"], alone["loss"], rtol=0.25)
+    assert found["weights"] != alone["weights"]
 
 
 def test_all_processes_end_with_the_same_bits(torchrun):
-    folder, _ = torchrun
-    assert json.loads((folder / "0.json").read_text()) == json.loads((folder / "1.json").read_text())
+    assert reported(torchrun, 0) == reported(torchrun, 1)
 
 
 def test_one_process_shows_progress(torchrun):
@@ -71,26 +81,42 @@ def test_one_process_shows_progress(torchrun):
     for name in annotmix.list_approaches():
         shown = sum(line.startswith(f"{name}: 1/2 ") for line in lines)
         assert shown == (3 if name == "annot-mix" else 1)  # it is "photos" and "bf16", too
-    assert not [line for line in lines if "distributed_backend" in line or "Precision" in line]
+    assert not [line for line in lines if "Warning" in line]
 
 
 def test_a_stopped_and_resumed_run_of_two_processes_ends_with_the_same_bits(torchrun):
-    folder, _ = torchrun
-    found = json.loads((folder / "0.json").read_text())
+    found = reported(torchrun)
     assert found["stopped"] == found["whole"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_shares_hold_every_item_and_are_equally_many(size):
+    items, shares = np.arange(10, 99), []
+    for rank in range(size):
+        one = Processes()
+        one.rank, one.size = rank, size
+        with torch.random.fork_rng():
+            order, batch_size, rng = one.share(items, 20, np.random.default_rng(0))
+        assert batch_size == -(-20 // size)
+        shares.append((order, rng.random()))
+    assert len({len(order) for order, _ in shares}) == 1
+    assert {item for order, _ in shares for item in order} == set(items)
+    assert sum(len(order) for order, _ in shares) < len(items) + size
+    assert len({drawn for _, drawn in shares}) == size  # mixing and dropout differ
 
 
 # ------------------------------------------------------------------ a killed process
 
 
-def test_a_killed_process_ends_the_job_with_a_message_and_one_process_can_go_on(torchrun):
+def test_a_killed_process_ends_the_job_with_a_message_and_one_process_can_continue(torchrun):
     folder, done = torchrun
     assert done.returncode != 0
     assert "Signal 9 (SIGKILL) received" in done.stderr  # torchrun says so
+    assert "lost another one" in done.stderr
+    assert "The same fit resumes after epoch 3 of 5, from its checkpoint." in done.stderr
     assert [path.name for path in (folder / "killed").iterdir()] == ["checkpoint.safetensors"]
-    alone = fit("annot-mix", max_epochs=5, progress=False)
     resumed = fit("annot-mix", max_epochs=5, checkpoint=folder / "killed", checkpoint_every=1, progress=False)
-    np.testing.assert_allclose(resumed.history_["loss"], alone.history_["loss"], rtol=1e-4)
+    assert resumed.n_iter_ == 5
 
 
 def fit_by_command(folder, out, *more):
@@ -107,7 +133,7 @@ def kill_one(checkpoint, killed):
     killed.append(workers[-1].pid)
 
 
-def test_the_command_line_ends_with_a_message_and_goes_on(tmp_path):
+def test_the_command_line_ends_with_a_message_and_resumes(tmp_path):
     X, Z, _ = problem(100)
     ids = [f"item {n}" for n in range(len(X))]
     pd.DataFrame(X, index=pd.Index(ids, name="id")).to_csv(tmp_path / "items.csv")
@@ -124,74 +150,79 @@ def test_the_command_line_ends_with_a_message_and_goes_on(tmp_path):
     assert result.exit_code == 1
     assert len(killed) == 1
     error = result.stderr.splitlines()[-1]
-    assert error.startswith("Error: Process 2 of 2 was ended by SIGKILL. The same fit goes on after epoch ")
+    assert error.startswith("Error: Process 2 of 2 was ended by SIGKILL. The same fit resumes after epoch ")
     assert error.endswith("--devices 2 --resume")
     assert not multiprocessing.active_children()
 
     assert fit_by_command(tmp_path, run, "--resume").exit_code == 0
-    assert fit_by_command(tmp_path, tmp_path / "alone", "--devices", "1").exit_code == 0
-    resumed, alone = (annotmix.load(folder / "model") for folder in (run, tmp_path / "alone"))
-    np.testing.assert_allclose(resumed.history_["loss"], alone.history_["loss"], rtol=1e-3)
+    assert fit_by_command(tmp_path, tmp_path / "whole").exit_code == 0
+    resumed, whole = (annotmix.load(folder / "model") for folder in (run, tmp_path / "whole"))
+    assert resumed.history_["loss"].tolist() == whole.history_["loss"].tolist()
+    np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
     assert resumed.devices is None
 
 
-# ------------------------------------------------------------------ parts
+SCRIPT = """
+    import numpy as np
+    import annotmix
+
+    if __name__ == "__main__":
+        X, Z = np.random.default_rng(0).normal(size=(400, 5)), np.tile([[0, 1], [1, -1]], (200, 1))
+        annotmix.AnnotMixClassifier(devices=2, max_epochs=100_000, random_state=0, progress=False).fit(X, Z)
+"""
 
 
-def team(rank, size, approach="crowd-layer"):
-    model = get_approach(approach)(Classifier(MLP(9, (8,)), 8, 3), 10)
-    return Team(SimpleNamespace(global_rank=rank, world_size=size), model)
+def children(pid):
+    """The processes that a process has started, and those that these have started."""
+    own = [
+        int(child)
+        for task in Path(f"/proc/{pid}/task").iterdir()
+        for child in (task / "children").read_text().split()
+    ]
+    return own + [deeper for child in own for deeper in children(child)]
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 7])
-def test_parts_hold_every_item_once_with_its_labels(size):
-    X, Z, _ = problem()
-    X = np.arange(len(X), dtype=np.float32)[:, None]
-    labels = Labels(Annotations.from_matrix(Z), CPU)
-    for batch in labels.batches(Features(X, CPU), 20, np.random.default_rng(0)):
-        whole = list(zip(batch.x[batch.item, 0], batch.annotator, batch.label, strict=True))
-        found, items, weight = [], [], 0.0
-        for rank in range(size):
-            one = team(rank, size)
-            part = one.part(batch)
-            items += part.rows.tolist()
-            found += list(zip(part.x[part.item, 0], part.annotator, part.label, strict=True))
-            weight += float(one.weigh(torch.ones(())))
-            marked = team(rank, size, "annot-mix").part(batch)
-            assert torch.equal(marked.label[marked.own_labels], part.label)
-            assert torch.equal(marked.x[marked.own_rows], part.x)
-        assert items == batch.rows.tolist()
-        assert found == whole
-        assert weight == pytest.approx(1)
+def listening(pid):
+    """Addresses on which a process waits for connections, as /proc has them."""
+    inodes = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        target = os.readlink(link) if link.is_symlink() else ""
+        inodes |= {target[8:-1]} if target.startswith("socket:[") else set()
+    rows = [
+        line.split()
+        for name in ("tcp", "tcp6")
+        for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]
+    ]
+    return [row[1].split(":")[0] for row in rows if row[3] == "0A" and row[9] in inodes]
 
 
-def test_a_batch_with_fewer_items_than_processes_is_computed_by_all():
-    X, Z, _ = problem()
-    annotations = Annotations.from_matrix(Z)
-    batch = next(Labels(annotations, CPU).batches(Features(X, CPU), 2, np.random.default_rng(0)))
-    for rank in range(3):
-        one = team(rank, 3)
-        assert one.part(batch) is batch
-        assert float(one.weigh(torch.ones(()))) == pytest.approx(1 / 3)
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks into /proc")
+def test_workers_listen_on_the_loopback_only_and_end_with_their_parent(tmp_path):
+    (tmp_path / "script.py").write_text(textwrap.dedent(SCRIPT))
+    parent = subprocess.Popen([sys.executable, tmp_path / "script.py"])
+    try:
+        deadline, connected = time.monotonic() + 60, []
+        while len(connected) < 2 and time.monotonic() < deadline:
+            time.sleep(0.2)
+            connected = [pid for pid in children(parent.pid) if listening(pid)]
+        assert len(connected) == 2
+        everyone = [parent.pid, *children(parent.pid)]
+        assert {address for pid in everyone for address in listening(pid)} == {"0100007F"}  # 127.0.0.1
+    finally:
+        workers = children(parent.pid)
+        parent.kill()
+        parent.wait()
+    deadline = time.monotonic() + 10
+    while any(map(alive, workers)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(map(alive, workers))
 
 
-@pytest.mark.parametrize("shape", [(20, 4), (6, 4, 3, 2)])
-@pytest.mark.parametrize("affine", [True, False])
-def test_normalising_has_torch_s_values_and_gradients(shape, affine):
-    rng = torch.Generator().manual_seed(0)
-    x = torch.randn(shape, generator=rng).mul_(3).add_(5).requires_grad_()
-    weight, bias = (torch.randn(4, generator=rng).requires_grad_() if affine else None for _ in range(2))
-    wanted = F.batch_norm(x, None, None, weight, bias, training=True)
-    over = [dim for dim in range(x.dim()) if dim != 1]
-    var, mean = torch.var_mean(x.detach(), dim=over, correction=0)
-    found = _Normalise.apply(x, weight, bias, mean, var, 1e-5, x.numel() // 4, team(0, 1))
-    torch.testing.assert_close(found, wanted)
-    leaves = [x, weight, bias] if affine else [x]
-    g = torch.randn(shape, generator=rng)
-    for a, b in zip(
-        torch.autograd.grad(found, leaves, g), torch.autograd.grad(wanted, leaves, g), strict=True
-    ):
-        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 # ------------------------------------------------------------------ what is handed to processes
@@ -211,12 +242,10 @@ def test_a_memory_mapped_file_is_named_and_a_piece_of_one_is_copied(tmp_path):
 
 
 def test_errors_that_all_processes_meet_come_back():
-    error = processes._do(None, pickle.dumps((failing_alike, ())), 1)
-    assert isinstance(error, FloatingPointError)
-
-
-def failing_alike(fabric):
-    raise FloatingPointError("The loss is nan.")
+    X, Z, _ = problem()
+    clf = annotmix.AnnotMixClassifier(devices=2, precision="half", random_state=0)
+    with pytest.raises(ValueError, match='precision must be "32-true" or "bf16-mixed", found \'half\''):
+        clf.fit(X, Z)
 
 
 def test_what_cannot_be_handed_over_is_said():
@@ -257,6 +286,6 @@ def test_under_torchrun_the_number_is_torchrun_s(monkeypatch):
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
-def test_two_gpus_have_the_losses_of_one():
-    found, alone = (fit("annot-mix", device="cuda", devices=n, progress=False) for n in (2, 1))
-    np.testing.assert_allclose(found.history_["loss"], alone.history_["loss"], rtol=1e-3)
+def test_two_gpus_learn_as_well_as_one():
+    found, alone = (accuracy("annot-mix", device="cuda", devices=n) for n in (2, 1))
+    assert abs(found - alone) < 0.06

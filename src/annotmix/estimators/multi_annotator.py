@@ -81,10 +81,10 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
     device : str, default="auto"
         "cpu", "cuda", "mps"; "auto" takes a GPU where there is one.
     devices : int, optional
-        Processes that train together, each on a device or a core of its own, to the same result within
-        rounding. By default one, or those that torchrun has started; 1 is always this process alone.
-    precision : str, default="32-true"
-        As in Lightning Fabric, for example "bf16-mixed".
+        Processes that train together, each on a device or a core of its own and on its own share of the
+        items. By default one, or those that torchrun has started; 1 is always this process alone.
+    precision : {"32-true", "bf16-mixed"}, default="32-true"
+        Single precision, or matrix products in half precision (bfloat16).
     checkpoint : path, optional
         Folder in which training leaves its state every `checkpoint_every` epochs and after the last one.
         A run that finds its own state there resumes from it, to the same bits; needs an integer

@@ -7,6 +7,7 @@ training alone. They talk to each other on the loopback interface where all are 
 
 from __future__ import annotations
 
+import inspect
 import multiprocessing
 import os
 import pickle
@@ -56,11 +57,17 @@ class Processes:
                 f"Process {self.rank + 1} of {self.size} resumes from epoch {epoch}, the first one from "
                 f"epoch {first}: the checkpoint folder must be one that all processes see."
             )
+        # a module from elsewhere may have parameters that its output does not depend on
+        foreign = any(not type(m).__module__.startswith(("annotmix.", "torch.")) for m in model.modules())
+        # buffers are not exchanged in every step: `average_statistics` is enough, once per epoch
+        known = inspect.signature(DistributedDataParallel.__init__).parameters
+        name = "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers"
+        buffers: dict[str, Any] = {name: False}
         return DistributedDataParallel(
             model,
             device_ids=[device] if device.type == "cuda" else None,
-            broadcast_buffers=False,  # `average_statistics` is enough, once per epoch
-            find_unused_parameters=True,  # a backbone may have some
+            find_unused_parameters=foreign,
+            **buffers,
         )
 
     def share(
