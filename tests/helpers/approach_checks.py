@@ -300,7 +300,7 @@ def check_a_batch_of_one_instance(name):
     module.begin(labels, np.random.default_rng(0))
     zero = torch.tensor([0])
     batch = Batch(torch.ones(1, 4), zero, torch.tensor([1]), torch.tensor([2]), zero)
-    loss = module(batch, np.random.default_rng(0))
+    loss = module.loss(batch, np.random.default_rng(0))
     loss.backward()
     assert torch.isfinite(loss)
 

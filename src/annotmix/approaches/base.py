@@ -105,10 +105,6 @@ class Approach(nn.Module):
     def finish(self) -> None:
         """Drop the state that only training needs; called before a trained model is used or loaded."""
 
-    def forward(self, batch: Batch, rng: np.random.Generator) -> Tensor:
-        """The loss of a batch: `forward`, so that wrappers around the module see the training step."""
-        return self.loss(batch, rng)
-
     # ---------------------------------------------------------------- annotators
 
     def log_confusion(self, h: Tensor, annotator: Tensor) -> Tensor:

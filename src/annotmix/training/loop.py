@@ -135,7 +135,7 @@ def _train(
     group.prepare(model)
     optimizer = RAdam(model, settings.weight_decay)
     run = resume(settings.checkpoint, model, optimizer, fingerprint)
-    loss_of = group.wrap(model, device, run.epoch)
+    loss_of = group.loss(model, device, run.epoch)
     labels, precision = Labels(annotations, device), _precision(settings.precision, device)
     progress = Progress(model.name, settings.max_epochs, run.epoch, settings.progress and group.rank == 0)
 
@@ -151,7 +151,7 @@ def _train(
                     optimizer.catch_up(batch.annotator)
                     with precision:
                         loss = loss_of(batch, rng)
-                    loss.backward()
+                    loss.backward()  # type: ignore[no-untyped-call]
                     optimizer.step(lr)
                     optimizer.zero_grad()
                     model.after_step()

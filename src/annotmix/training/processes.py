@@ -29,6 +29,7 @@ from torch import Tensor, nn
 from torch.multiprocessing.spawn import ProcessExitedException, ProcessRaisedException, start_processes
 from torch.nn.parallel import DistributedDataParallel
 
+from annotmix.approaches.base import Approach, Batch
 from annotmix.networks.annotators import AnnotatorEmbedding
 from annotmix.networks.features import Features
 
@@ -48,10 +49,10 @@ class Processes:
             if self.size > 1 and isinstance(module, AnnotatorEmbedding):
                 module.sparse = False
 
-    def wrap(self, model: nn.Module, device: torch.device, epoch: int) -> nn.Module:
-        """The model with averaged gradients; all processes start with the weights of the first one."""
+    def loss(self, model: Approach, device: torch.device, epoch: int) -> Callable[..., Tensor]:
+        """The model's loss with averaged gradients; all processes start with the weights of the first one."""
         if self.size == 1:
-            return model
+            return model.loss
         if epoch != (first := self.from_first(epoch)):
             raise ValueError(
                 f"Process {self.rank + 1} of {self.size} resumes from epoch {epoch}, the first one from "
@@ -64,7 +65,7 @@ class Processes:
         name = "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers"
         buffers: dict[str, Any] = {name: False}
         return DistributedDataParallel(
-            model,
+            _Loss(model),
             device_ids=[device] if device.type == "cuda" else None,
             find_unused_parameters=foreign,
             **buffers,
@@ -122,6 +123,17 @@ class Processes:
             raise ChildProcessError(
                 f"Process {self.rank + 1} of {self.size} failed, or lost another one ({error})."
             ) from error
+
+
+class _Loss(nn.Module):
+    """The loss of a model as `forward`, which DistributedDataParallel takes as the training step."""
+
+    def __init__(self, model: Approach):
+        super().__init__()
+        self.model = model
+
+    def forward(self, batch: Batch, rng: np.random.Generator) -> Tensor:
+        return self.model.loss(batch, rng)
 
 
 class _SharedFeatures(Features):
