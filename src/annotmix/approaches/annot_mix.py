@@ -1,7 +1,7 @@
-"""annot-mix: marginal likelihood of mixed (instance, annotator, label) triples.
+"""annot-mix: marginal likelihood of mixed (item, annotator, label) triples.
 
 Classification model p = softmax(W h + b) on features h = f(x); annotator model Π(h, a), a confusion matrix
-for every instance and annotator, which sees h without sending a gradient back. For triples i, î and
+for every item and annotator, which sees h without sending a gradient back. For triples i, î and
 λ ~ Beta(α, α):
 
     x̃ = λ x_i + (1−λ) x_î,   ã = λ a_i + (1−λ) a_î,   z̃ = λ z_i + (1−λ) z_î
@@ -39,7 +39,7 @@ DENSE_UP_TO, RANK = 200, 8
 
 
 class AnnotMix(DescribedAnnotators):
-    """Two networks, trained on mixes of (instance, annotator, label) triples.
+    """Two networks, trained on mixes of (item, annotator, label) triples.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class AnnotMix(DescribedAnnotators):
     eta : float, default=0.9
         Chance of a right label that the annotators start with; between 1/C and 1.
     pairing : {"across", "within"}, default="across"
-        Mix with any triple of the batch, or only with triples of the same instance (the paper's ablation).
+        Mix with any triple of the batch, or only with triples of the same item (the paper's ablation).
     coefficient : {"triple", "batch"}, default="triple"
         Draw λ for every triple, or one for the whole batch (the paper's listing).
     mix : {"input", "cutmix", "manifold"}, default="input"

@@ -56,7 +56,7 @@ class AnnotMixPlus(Approach):
     Parameters
     ----------
     alpha : float, default=0.4
-        λ ~ Beta(alpha, alpha) is the share of the first instance in a mix; 0 switches mixing off.
+        λ ~ Beta(alpha, alpha) is the share of the first item in a mix; 0 switches mixing off.
     beta : float, default=0.5
         Weight of each of several labels of an item; a single label always has the weight 1.
     folds : int, default=5
@@ -203,7 +203,7 @@ class AnnotMixPlus(Approach):
     # ---------------------------------------------------------------- annotators
 
     def log_confusion(self, h: Tensor, annotator: Tensor) -> Tensor:
-        """log θ of the annotators at the difficulty of the instances, shape (n, C, C)."""
+        """log θ of the annotators at the difficulty of the items, shape (n, C, C)."""
         level = torch.bucketize(_entropy(self.classifier.log_proba(h)), self.cuts)
         return self.confusion.log_confusion(annotator, level)
 

@@ -1,6 +1,6 @@
 """crowd-ar: a label counts as much as it is reliable.
 
-Expertise E ∈ R^(M×C), a layer W_m an annotator that starts as I, and the difficulty of an instance
+Expertise E ∈ R^(M×C), a layer W_m an annotator that starts as I, and the difficulty of an item
 d = σ(Linear(σ(Linear(h)))), which sends no gradient into h, give the reliability r of a label:
 
     r = σ(w·[(σ(E_m) − d) ⊙ p] + b),  w ≥ 0
@@ -99,5 +99,5 @@ class CrowdAr(Approach):
         return torch.sigmoid(self._reliability_logit(self.classifier.log_proba(h).exp(), h, annotator))
 
     def log_confusion(self, h: Tensor, annotator: Tensor) -> Tensor:
-        """log softmax(e_c W_m), shape (n, C, C): what is said of an instance that is surely of class c."""
+        """log softmax(e_c W_m), shape (n, C, C): what is said of an item that is surely of class c."""
         return F.log_softmax(self.W[annotator], dim=-1)

@@ -40,5 +40,5 @@ class CrowdLayer(Approach):
         return F.log_softmax(adapt(self.classifier.log_proba(h).exp(), self.W[annotator]), dim=-1)
 
     def log_confusion(self, h: Tensor, annotator: Tensor) -> Tensor:
-        """log softmax(e_c W_m), shape (n, C, C): what is said of an instance that is surely of class c."""
+        """log softmax(e_c W_m), shape (n, C, C): what is said of an item that is surely of class c."""
         return F.log_softmax(self.W[annotator], dim=-1)

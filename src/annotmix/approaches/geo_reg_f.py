@@ -1,6 +1,6 @@
 """geo-reg-f: confusion matrices an annotator, with class probabilities that fill much volume.
 
-    A_m starts at I,   R = −log det(QᵀQ),  Q = p of the batch's instances (B×C),   λ = 0.001
+    A_m starts at I,   R = −log det(QᵀQ),  Q = p of the batch's items (B×C),   λ = 0.001
 
 R is left out of a step when it is not finite or above 100, and always when C > B (then QᵀQ is singular).
 

@@ -1,4 +1,4 @@
-"""madl: embeddings of instances and annotators that interact, and weights for groups of annotators.
+"""madl: embeddings of items and annotators that interact, and weights for groups of annotators.
 
 With e_a the embedding of the annotator, e_x = Linear(h), both of width 16, s = e_a + e_x and
 o_p = Σ_ij W[p,i,j] s_i s_j:

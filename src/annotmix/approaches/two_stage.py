@@ -1,6 +1,6 @@
 """Two stages: the labels of each item become one, then a classifier is trained on that one.
 
-    loss = −(1/B) Σ_n log p_ŷn(x_n), or with vanilla mixup, λ ~ Beta(α, α) per instance,
+    loss = −(1/B) Σ_n log p_ŷn(x_n), or with vanilla mixup, λ ~ Beta(α, α) per item,
     x̃ = λ x_n + (1−λ) x_n̂,  loss = −(1/B) Σ_n [λ log p_ŷn(x̃) + (1−λ) log p_ŷn̂(x̃)]
 
 There is no annotator model.

@@ -55,7 +55,7 @@ class UnionNet(Approach):
         return self.T[annotator] - self._log_norm().unsqueeze(-1)
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
-        """Negative log-likelihood of the (annotator, label) pairs, per instance."""
+        """Negative log-likelihood of the (annotator, label) pairs, per item."""
         log_p = self.classifier.log_proba(self.classifier.features(batch.x))
         said = self.T[batch.annotator, :, batch.label] - self._log_norm()  # log S[(m, z), ·], (P, C)
         log_likelihood = torch.logsumexp(log_p[batch.item] + said, dim=-1)

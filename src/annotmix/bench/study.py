@@ -54,7 +54,7 @@ class DatasetEntry:
 
     @property
     def source(self) -> dict[str, Any]:
-        """What decides about instances and labels."""
+        """What decides about items and labels."""
         return {"name": self.name, "encoder": self.encoder, "published": self.published}
 
 

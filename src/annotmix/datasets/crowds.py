@@ -35,7 +35,7 @@ class Crowd:
 def simulated_labels(
     spec: Spec, parts: Mapping[str, Part], classes: NDArray[Any], crowd: Crowd
 ) -> tuple[Annotations, Annotations]:
-    """A few labels of every training instance, and those of all annotators for every test instance."""
+    """A few labels of every training item, and those of all annotators for every test item."""
     assert spec.simulation is not None
     labelled = {name: parts[name] for name in LABELLED}
     full = (_parametric if spec.simulation.max_epochs is None else _networks)(spec, labelled, classes, crowd)

@@ -48,7 +48,7 @@ _LABELME = Spec(
         **{f"classes {part}": _labelme(f"labels_{part}.txt") for part in PARTS},
         **{f"names {part}": _labelme(f"filenames_{part}.txt") for part in PARTS},
     },
-    instances={part: _labelme(part) for part in PARTS},
+    item_files={part: _labelme(part) for part in PARTS},
     classes=words("highway insidecity tallbuilding street forest coast mountain opencountry"),
     sizes={"train": 1000, "valid": 500, "test": 1188},
     paper=Figures(1000, 500, 1188, 8, 59, 2.5, 43, 26.0),
@@ -69,7 +69,7 @@ _CIFAR10H = Spec(
             "https://github.com/jcpeterson/cifar-10h/raw/master/data/cifar10h-raw.zip",
         )
     },
-    instances={"images": _CIFAR10_IMAGES},
+    item_files={"images": _CIFAR10_IMAGES},
     classes=CIFAR10_CLASSES,
     options={"n_annotators": 100},
     sizes={"test": 50_000},
@@ -98,7 +98,7 @@ _CIFAR10N = Spec(
             "sha256:50fcbe619a003d0b804a20ece51447dcdb48978c60e1202371d08302b2e14351",
         ),
     },
-    instances={"images": _CIFAR10_IMAGES},
+    item_files={"images": _CIFAR10_IMAGES},
     classes=CIFAR10_CLASSES,
     options={
         "label": "worse_label",
@@ -139,7 +139,7 @@ HUMAN = (
         kind="tabular",
         description="LabelMe as 512 features a photo: VGG-16, averaged over positions (paper: DINOv2).",
         files={**_LABELME.files, **{part: File(f"labelme/vgg16_avg_{part}.npy") for part in PARTS}},
-        instances={},
+        item_files={},
     ),
     _CIFAR10H,
     *(
@@ -169,7 +169,7 @@ HUMAN = (
                 "sha256:22b9ca66e25a9c0663ddc415ea3a5b9063f30d434d802ccbd0f0bf3d532d19a9",
             ),
         },
-        instances={"images": _CIFAR100_IMAGES},
+        item_files={"images": _CIFAR100_IMAGES},
         classes=CIFAR100_CLASSES,
         options={
             "label": "noisy_label",

@@ -1,4 +1,4 @@
-"""From the name of a dataset to its instances, labels and true classes, split as in the paper."""
+"""From the name of a dataset to its items, labels and true classes, split as in the paper."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Dataset:
     Attributes
     ----------
     name, kind, description, citation, licence : str
-        `kind` says what instances are: "tabular", "text" or "image".
+        `kind` says what items are: "tabular", "text" or "image".
     X, X_valid, X_test : array, shapes (n, ...)
         Standardised features (float32) of tables, strings of texts, paths of photos, or small images as
         bytes, shape (n, channels, height, width).
@@ -59,7 +59,7 @@ class Dataset:
     licence: str
 
     def __repr__(self) -> str:
-        sizes = f"{len(self.y)} / {len(self.y_valid)} / {len(self.y_test)} instances"
+        sizes = f"{len(self.y)} / {len(self.y_valid)} / {len(self.y_test)} items"
         return f"Dataset({self.name!r}, {self.kind}, {sizes}, {self.labels.n_annotators} annotators)"
 
 
@@ -101,7 +101,7 @@ def load_dataset(
     --------
     >>> from annotmix.datasets import load_dataset
     >>> load_dataset("digits")
-    Dataset('digits', tabular, 1197 / 100 / 500 instances, 20 annotators)
+    Dataset('digits', tabular, 1197 / 100 / 500 items, 20 annotators)
     """
     spec = get_spec(name)
     if spec.needs_encoder and encoder is None:
@@ -109,7 +109,7 @@ def load_dataset(
             f"The annotators of {name!r} are simulated by networks that learn from features: pass encoder=, "
             f"which makes them of {spec.kind}s, for example one of annotmix.encoders."
         )
-    paths = obtain({**spec.files, **spec.instances}, data_dir, download, progress)
+    paths = obtain({**spec.files, **spec.item_files}, data_dir, download, progress)
     crowd = Crowd(encoder, published, random_state, n_jobs, progress)
     return build(spec, read_parts(spec, paths, random_state), crowd)
 
@@ -135,7 +135,7 @@ def read_parts(spec: Spec, paths: Mapping[str, Path], random_state: int = 0) -> 
         if part in raw.parts and len(raw.parts[part]) != size:
             place = paths.get(part) or next(iter(paths.values()), Path(spec.name))
             raise DatasetFileError(
-                place, f"{len(raw.parts[part])} instances where {spec.name} has {size}; is the file cut off?"
+                place, f"{len(raw.parts[part])} items where {spec.name} has {size}; is the file cut off?"
             )
     parts = dict(raw.parts)
     for into, out_of, count in spec.draws:
@@ -165,7 +165,7 @@ def build(spec: Spec, raw: Raw, crowd: Crowd) -> Dataset:
 
 
 def _draw(y: Codes, count: int, random_state: int) -> tuple[Codes, Codes]:
-    """Positions of `count` instances, stratified by class, and of the others, both in rising order."""
+    """Positions of `count` items, stratified by class, and of the others, both in rising order."""
     from sklearn.model_selection import train_test_split
 
     taken, left = train_test_split(np.arange(len(y)), train_size=count, random_state=random_state, stratify=y)

@@ -41,7 +41,7 @@ PARTS = ("train", "valid", "test")
 def read_crowd_table(paths: Paths, classes: Sequence[str]) -> Raw:
     """Tables with a header: `id`, features, `class`; a third one with one row per label and the `annotator`.
 
-    Of several labels of one annotator for one instance the first is kept.
+    Of several labels of one annotator for one item the first is kept.
     """
     columns, train = _feature_table(paths["train"], classes)
     same, test = _feature_table(paths["test"], classes)

@@ -31,7 +31,7 @@ class DatasetFileError(ValueError):
 
 @dataclass(frozen=True)
 class Part:
-    """Instances of one part of a dataset.
+    """Items of one part of a dataset.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Part:
     items : array, shape (n,)
         Their names.
     X : array, shape (n, ...), optional
-        Features, texts, paths or images; None where the files with the instances are absent.
+        Features, texts, paths or images; None where the files with the items are absent.
     """
 
     y: Codes
@@ -51,7 +51,7 @@ class Part:
         return len(self.y)
 
     def take(self, index: Codes) -> Part:
-        """The instances at these positions."""
+        """The items at these positions."""
         return Part(self.y[index], self.items[index], None if self.X is None else self.X[index])
 
 

@@ -69,7 +69,7 @@ class Figures:
     test: int | None = None
     classes: int | None = None
     annotators: int | None = None
-    labels_per_instance: float | None = None
+    labels_per_item: float | None = None
     labels_per_annotator: float | None = None
     percent_false: float | None = None
 
@@ -81,7 +81,7 @@ class Simulation:
     Parameters
     ----------
     per_item : (int, int)
-        Least and most labels of a training instance.
+        Least and most labels of a training item.
     max_epochs : int, optional
         Networks train for up to as many epochs. None: confusion matrices in place of networks.
     a, b : (float, float)
@@ -99,7 +99,7 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-#: Draw `count` instances for the part `into`, stratified by class, out of the part `out_of`.
+#: Draw `count` items for the part `into`, stratified by class, out of the part `out_of`.
 Draw = tuple[str, str, int]
 
 
@@ -110,21 +110,21 @@ class Spec:
     Parameters
     ----------
     name, kind, description, citation, licence : str
-        `kind` is what an instance is: "tabular", "text" or "image".
+        `kind` is what an item is: "tabular", "text" or "image".
     reader : callable
-        Reads the files: `reader(paths, classes, **options)`, paths by the keys of `files` and `instances`.
+        Reads the files: `reader(paths, classes, **options)`, paths by the keys of `files` and `item_files`.
     settings : mapping
         The paper's settings as keyword arguments of an estimator.
     files : mapping of str to File
-        Files with the labels, and with the instances where these are in the same files.
-    instances : mapping of str to File
-        Files that only the instances need; without them labels can still be counted.
+        Files with the labels, and with the items where these are in the same files.
+    item_files : mapping of str to File
+        Files that only the items need; without them labels can still be counted.
     classes : tuple, optional
         Names of the classes where the files do not hold them.
     options : mapping
         Further arguments of the reader.
     sizes : mapping of str to int
-        Instances that the files hold for "train", "valid" and "test", before anything is drawn.
+        Items that the files hold for "train", "valid" and "test", before anything is drawn.
     draws : tuple of (into, out_of, count)
         How the remaining parts are drawn, in this order.
     simulation : Simulation, optional
@@ -141,7 +141,7 @@ class Spec:
     reader: Callable[..., Raw]
     settings: Mapping[str, Any]
     files: Mapping[str, File] = field(default_factory=dict)
-    instances: Mapping[str, File] = field(default_factory=dict)
+    item_files: Mapping[str, File] = field(default_factory=dict)
     classes: tuple[Any, ...] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -156,5 +156,5 @@ class Spec:
         return simulated and self.kind != "tabular"
 
     def read(self, paths: Mapping[str, Path]) -> Raw:
-        """What the files hold; instances only where `paths` has their files."""
+        """What the files hold; items only where `paths` has their files."""
         return self.reader(paths, self.classes, **self.options)

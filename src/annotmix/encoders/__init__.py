@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from annotmix.encoders.base import Encoder
+from annotmix.encoders.encoder import Encoder
 from annotmix.encoders.image import ImageEncoder
 from annotmix.encoders.text import TextEncoder
 

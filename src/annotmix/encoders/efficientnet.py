@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from annotmix.encoders.checkpoints import packaged, require
+from annotmix.encoders.pretrained import packaged, require
 
 NAME = "efficientnet-lite0"
 _SIZE = 224

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from annotmix._common.progress import Progress
 from annotmix.encoders import efficientnet, pictures
-from annotmix.encoders.base import Encoder, Floats, Network
-from annotmix.encoders.checkpoints import checkpoint_files, find_checkpoint, load_checkpoint
+from annotmix.encoders.encoder import Encoder, Floats, Network
+from annotmix.encoders.pretrained import checkpoint_files, find_checkpoint, load_checkpoint
 from annotmix.networks.devices import pick_device
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from annotmix.encoders.checkpoints import require
+from annotmix.encoders.pretrained import require
 
 #: A view shows this share of the area; its shape is the image's, stretched by a factor in this range.
 _AREA, _STRETCH = (0.4, 1.0), (3 / 4, 4 / 3)

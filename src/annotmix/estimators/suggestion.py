@@ -60,7 +60,7 @@ def suggest(
     model : MultiAnnotatorClassifier
         Fitted.
     X : array-like, shape (n, ...)
-        Instances, labelled or not.
+        Items, labelled or not.
     annotations : label matrix, long table or Annotations
         The labels there are; no pair is suggested that has one.
     budget : float

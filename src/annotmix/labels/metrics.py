@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 
 def clf_acc(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """clf-acc: the share of instances whose class is predicted right.
+    """clf-acc: the share of items whose class is predicted right.
 
     Parameters
     ----------

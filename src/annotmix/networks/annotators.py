@@ -144,7 +144,7 @@ class AnnotatorNetwork(nn.Module):
         Parameters
         ----------
         h : tensor, shape (n, H)
-            Features of the instances; no gradient flows back into them.
+            Features of the items; no gradient flows back into them.
         e_a : tensor, shape (n, d)
             Embeddings of the annotators.
         """

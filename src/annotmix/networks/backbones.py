@@ -84,7 +84,7 @@ class ResNet18(nn.Sequential):
 def make_backbone(
     backbone: str | nn.Module, shape: Sequence[int], hidden: Sequence[int], dropout: float
 ) -> tuple[nn.Module, int]:
-    """The backbone f and the width H of its features for instances of the given shape.
+    """The backbone f and the width H of its features for items of the given shape.
 
     Parameters
     ----------
@@ -106,13 +106,13 @@ def make_backbone(
     if backbone == "mlp":
         if len(shape) != 1:
             raise ValueError(
-                f'backbone="mlp" takes a feature vector an instance, found instances of shape '
+                f'backbone="mlp" takes a feature vector an item, found items of shape '
                 f'{tuple(shape)}. Flatten them, or choose backbone="resnet18" or a module of your own.'
             )
     elif backbone in ("cnn", "resnet18"):
         if len(shape) != 3:
             raise ValueError(
-                f'backbone="{backbone}" takes images of shape (channels, height, width), found instances of '
+                f'backbone="{backbone}" takes images of shape (channels, height, width), found items of '
                 f"shape {tuple(shape)}."
             )
         if backbone == "resnet18":
@@ -167,7 +167,7 @@ class Classifier(nn.Module):
         return self.head.out_features
 
     def features(self, x: Tensor) -> Tensor:
-        """The penultimate features h, shape (n, H), of instances x, shape (n, ...)."""
+        """The penultimate features h, shape (n, H), of items x, shape (n, ...)."""
         return self.backbone(x)  # type: ignore[no-any-return]
 
     def log_proba(self, h: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Instances as a network takes them: rows of an array, as tensors on the device."""
+"""Items as a network takes them: rows of an array, as tensors on the device."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-#: Instances whose features are computed at a time: this many numbers go in.
+#: Items whose features are computed at a time: this many numbers go in.
 ROW_BUDGET = 1 << 20
 
 Floats = NDArray[np.float32]
@@ -23,7 +23,7 @@ class Features:
     """Rows of X as float32 tensors on the device.
 
     An array in memory is moved to the device once. A memory-mapped array stays on disk, and only the rows
-    that are asked for are read. Images of dtype uint8 (more than one dimension an instance) stay bytes in
+    that are asked for are read. Images of dtype uint8 (more than one dimension an item) stay bytes in
     memory; the rows that are asked for are divided by 255.
 
     Parameters
@@ -31,7 +31,7 @@ class Features:
     X : array, shape (n, ...)
     device : torch.device
     views : bool, default=False
-        X is an array in memory of shape (n, n_views, ...): every instance comes in several views. `take`
+        X is an array in memory of shape (n, n_views, ...): every item comes in several views. `take`
         gives the first one, `draw` a random one.
     """
 

@@ -1,7 +1,7 @@
 """Who is mixed with whom, by how much, and how.
 
 Three small things that combine freely: a *pairing* gives every entry a partner, *coefficients* say how
-much of each goes in, and `mix` interpolates (or `paste`, for images, cuts and pastes). A triple (instance,
+much of each goes in, and `mix` interpolates (or `paste`, for images, cuts and pastes). A triple (item,
 annotator, label) is mixed by applying the same pairing and coefficients to all three parts.
 """
 
@@ -89,7 +89,7 @@ def paste(
     """
     if images.dim() != 4:
         raise ValueError(
-            "A rectangle can be cut out of images of shape (channels, height, width), found instances of "
+            "A rectangle can be cut out of images of shape (channels, height, width), found items of "
             f'shape {tuple(images.shape[1:])}. Choose mix="input" or mix="manifold" for them.'
         )
     n = len(images)

@@ -85,7 +85,7 @@ def export_onnx(run: Path, path: Path) -> dict[str, Any]:
         "output": {"name": OUTPUT, "dtype": "float32", "shape": ["n", len(model.classes_)]},
         "classes": [str(name) for name in model.classes_],
         "columns": preparation.feature_names,
-        "instances": items.to_dict()["instances"],
+        "items": items.to_dict()["items"],
         "preparation": _how(items),
         "checked": {"items": len(raw), "largest difference": difference},
     }

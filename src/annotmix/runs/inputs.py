@@ -13,7 +13,7 @@ from annotmix.labels.annotations import Annotations
 from annotmix.labels.names import locate
 from annotmix.reading import (
     Columns,
-    Instances,
+    Items,
     LabelData,
     read_features,
     read_images,
@@ -49,7 +49,7 @@ class Inputs:
     ----------
     annotations : Annotations
         Item n is row n of `items`; items without labels are there too.
-    items : Instances
+    items : Items
     truth : dict of item to true label
         Of --valid; empty without it.
     understood : dict
@@ -60,7 +60,7 @@ class Inputs:
     """
 
     annotations: Annotations
-    items: Instances
+    items: Items
     truth: dict[str, str]
     understood: dict[str, Any]
     notes: list[str]
@@ -87,7 +87,7 @@ def read_inputs(request: Request, progress: bool) -> Inputs:
     )
 
 
-def _read_items(request: Request, labelled: LabelData, progress: bool) -> Instances:
+def _read_items(request: Request, labelled: LabelData, progress: bool) -> Items:
     options = [name for name in ("features", "text", "images") if getattr(request, name) is not None]
     if len(options) > 1:
         raise ValueError(
@@ -108,10 +108,10 @@ def _read_items(request: Request, labelled: LabelData, progress: bool) -> Instan
             "(For labels alone there is annotmix aggregate.)"
         )
     ids, notes = list(labelled.texts), ["The texts of the items come from the export itself."]
-    return Instances("text", ids, [labelled.texts[item] for item in ids], notes, [])
+    return Items("text", ids, [labelled.texts[item] for item in ids], notes, [])
 
 
-def match(annotations: Annotations, items: Instances) -> tuple[Annotations, list[str]]:
+def match(annotations: Annotations, items: Items) -> tuple[Annotations, list[str]]:
     """The labels of items that are there, item n being row n, and the names of labelled items that are not.
 
     Refuses where no item is there, or where there is nothing to learn.
@@ -136,7 +136,7 @@ def match(annotations: Annotations, items: Instances) -> tuple[Annotations, list
     return kept.align(items=items.ids, annotators=active), lost
 
 
-def _understood(labelled: LabelData, a: Annotations, items: Instances, lost: list[str]) -> dict[str, Any]:
+def _understood(labelled: LabelData, a: Annotations, items: Items, lost: list[str]) -> dict[str, Any]:
     per_item = a.labels_per_item[a.labels_per_item > 0]
     return {
         "format": labelled.format,
@@ -150,14 +150,14 @@ def _understood(labelled: LabelData, a: Annotations, items: Instances, lost: lis
         "not matched": lost[:5],
         "n not matched": len(lost),
         "without labels": a.n_items - len(per_item),
-        "instances": items.kind,
+        "kind": items.kind,
     }
 
 
 def understood_lines(understood: dict[str, Any], notes: list[str]) -> list[str]:
     """What was understood, for people."""
     mean, least, most = understood["labels per item"]
-    what = {"features": "features", "text": "a text", "images": "an image"}[understood["instances"]]
+    what = {"features": "features", "text": "a text", "images": "an image"}[understood["kind"]]
     names, n_lost = understood["classes"], understood["n not matched"]
     lines = [
         "What was understood",

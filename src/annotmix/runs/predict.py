@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from annotmix.reading import Instances, read_features, read_images, read_texts
-from annotmix.reading.instances import called_like_a_label
+from annotmix.reading import Items, read_features, read_images, read_texts
+from annotmix.reading.items import called_like_a_label
 from annotmix.runs.folder import RunFolder
 from annotmix.runs.prepare import ItemPreparation
 
@@ -62,7 +62,7 @@ def _read(
     item_column: str | None,
     text_column: str | None,
     progress: bool,
-) -> Instances:
+) -> Items:
     if preparation.kind == "images":
         return read_images(file, (), progress)
     item_column = item_column or preparation.id_column

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from annotmix._common.words import shorten
-from annotmix.reading import Instances
+from annotmix.reading import Items
 from annotmix.runs.findings import Preview
 
 #: Items of each list (labels, disputed items, suggestions) that get a preview. Texts are small: all that the
@@ -19,7 +19,7 @@ THUMBNAIL = 96
 
 
 def make_previews(
-    items: Instances, table: pd.DataFrame, labels: pd.DataFrame, suggestions: pd.DataFrame
+    items: Items, table: pd.DataFrame, labels: pd.DataFrame, suggestions: pd.DataFrame
 ) -> dict[str, Preview]:
     """Shortened texts, or thumbnails of images, of the items that stand first in the tables of a report.
 

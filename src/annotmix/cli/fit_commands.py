@@ -1,4 +1,4 @@
-"""`annotmix fit` and `annotmix aggregate`: from labels to answers."""
+"""Commands that start from labels: fit, aggregate, demo."""
 
 from __future__ import annotations
 
@@ -106,6 +106,24 @@ def aggregate(
         columns = Columns(item, annotator, label, tuple(missing or ()), weight)
         table = aggregate_file(labels, method, seed, form, columns, output.say)
         output.table(table, out, as_json)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the files and the run.")] = Path("annotmix-demo"),
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="The same seed gives the same run.")] = 0,
+    quiet: options.Quiet = False,
+) -> None:
+    """Run fit on digits that a simulated crowd has labelled, and check it against the truth.
+
+    Writes labels, features and true classes of handwritten digits as CSV files, runs annotmix fit and
+    annotmix evaluate on them, and says where the report is. Needs no data and no network.
+
+    Example: annotmix demo --out my-folder
+    """
+    with one_line(*MISTAKES), interruptible(lambda: "Run annotmix demo again to start anew."):
+        from annotmix.runs.demo import run_demo
+
+        run_demo(out, Output(quiet, as_json=False).say, seed, progress=not quiet)
 
 
 def _continue(request: Request) -> str:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from annotmix._common.cache import RowCache, cache_folder
 from annotmix._common.progress import Progress
-from annotmix.encoders.checkpoints import content_hash
+from annotmix.encoders.pretrained import content_hash
 
 Floats = NDArray[np.float32]
 #: Counts the ways of computing features; features of another way are not used.
