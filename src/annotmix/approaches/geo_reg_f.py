@@ -1,4 +1,4 @@
-"""geo-reg-f: confusion matrices an annotator, with class probabilities that fill much volume.
+"""geo-reg-f: one confusion matrix per annotator, and class probabilities of large volume.
 
     A_m starts at I,   R = −log det(QᵀQ),  Q = p of the batch's items (B×C),   λ = 0.001
 
@@ -19,7 +19,7 @@ from annotmix.networks.losses import volume_penalty
 
 
 class GeoRegF(ConfusionTable):
-    """A confusion matrix an annotator, regularised by the volume of the class probabilities.
+    """One confusion matrix per annotator, regularised by the volume of the class probabilities.
 
     Parameters
     ----------

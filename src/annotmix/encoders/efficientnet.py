@@ -14,7 +14,7 @@ from annotmix.encoders.pretrained import packaged, require
 
 NAME = "efficientnet-lite0"
 _SIZE = 224
-#: Share of the shorter side that is looked at, around the middle.
+#: Share of the shorter side that the central crop keeps.
 _CROP = 0.875
 
 

@@ -100,7 +100,7 @@ class ImageEncoder(Encoder):
         return [_View(image.source, hashlib.sha256(name).digest(), augmented=True) for name in names]
 
     def _images(self, inputs: Any) -> list[_View]:
-        """Every image with its key; those that are no image are named at once."""
+        """Every image with its key; one error names all inputs that are no image."""
         self._check_params(pooling=("cls", "mean"))
         if isinstance(inputs, str | os.PathLike):
             raise TypeError("The image encoder takes a list of images, found a single path: put it into one.")
