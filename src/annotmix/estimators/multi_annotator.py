@@ -1,4 +1,4 @@
-"""The scikit-learn classifier that all approaches share: validate, encode, call the engine, ask the model."""
+"""The scikit-learn classifier that all approaches share: it checks its input, trains and predicts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from annotmix.training.loop import (
 if TYPE_CHECKING:
     from typing import Self  # since Python 3.11
 
-#: Training items that `annotator_confusion()` averages over when it gets none.
+#: Training items that `annotator_confusion()` averages over by default.
 REFERENCE_SIZE = 256
 
 
@@ -61,7 +61,7 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
         Dropout after every layer of "mlp".
     max_epochs : int, default=50
     batch_size : int, default=64
-        Items in a batch; they bring all their labels.
+        Items in a batch; each comes with all its labels.
     lr : float, default=0.01
         Learning rate of RAdam at the start; it falls to 0 along a cosine.
     weight_decay : float, default=0.0
@@ -166,12 +166,12 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
         items : iterable, optional
             Names of the rows of X.
         annotator_features : DataFrame, optional
-            What is known about annotators, indexed by their names: numbers and categories, some of which may
-            be missing. For annot-mix.
+            Features of annotators, indexed by their names: numbers and categories, some of which may be
+            missing. For annot-mix.
         validation : (X, y_true), (X, y_true, labels), (X, None, labels) or "labels", optional
-            What selects the best epoch; scored after every epoch. Clean labels by accuracy; annotators'
-            labels of items whose true class is not known by their likelihood, label-ll; "labels" holds
-            out the labels of a tenth of the items, drawn by the seed, which are then not trained on.
+            The set that selects the best epoch; scored after every epoch. Clean labels by accuracy;
+            annotators' labels of items whose true class is not known by their likelihood, label-ll; "labels"
+            holds out the labels of a tenth of the items, drawn by the seed, which are then not trained on.
         monitor : mapping of name to (X, y_true) or (X, y_true, labels), optional
             Further sets to score after every epoch; `y_true` may be None. The scores are in `history_`.
         """
@@ -301,7 +301,7 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
     # ---------------------------------------------------------------- inside
 
     def _hold_out(self, annotations: Annotations, which: str) -> tuple[Annotations, Annotations]:
-        """The labels that are trained on, and those that select the epoch."""
+        """The training labels, and the labels that select the epoch."""
         if which != "labels":
             raise ValueError(f'validation must be a tuple or "labels", found {which!r}.')
         self._require_annotator_model()
