@@ -32,10 +32,10 @@ Folder = str | os.PathLike[str] | None
 
 
 def count(name: str, data_dir: Folder = None, published: bool = False) -> tuple[Figures, str]:
-    """The figures of the files that are here, and what is missing for the others.
+    """The figures of the available files, and a note about missing ones.
 
-    Labels of people are counted from the files with the labels alone. Annotators of tables are simulated,
-    which takes a while the first time; those of texts and photos are not.
+    Labels of human annotators are counted from the files with the labels alone. Annotators of tables are
+    simulated, which takes a while the first time; annotators of texts and photos are not.
     """
     spec, folders = get_spec(name), data_folders(data_dir)
     if absent := _absent(spec.files.values(), folders):
@@ -57,7 +57,7 @@ def count(name: str, data_dir: Folder = None, published: bool = False) -> tuple[
 
 
 def table(names: Iterable[str] | None = None, data_dir: Folder = None, published: bool = False) -> str:
-    """The figures of the files and those of the paper, two rows per dataset, as a Markdown table.
+    """The figures of the files and of the paper, two rows per dataset, as a Markdown table.
 
     Without `names`: all datasets; one with a damaged file gets a note in place of figures.
     """
@@ -92,7 +92,7 @@ def listing(data_dir: Folder = None) -> str:
 
 
 def presence(spec: Spec, folders: list[Path]) -> tuple[str, str]:
-    """How much of a dataset is at hand, in a word or two, and in which folders."""
+    """How much of a dataset is available, in a word or two, and in which folders."""
     if not spec.files:
         return "built in", "–"
     files = [*spec.files.values(), *spec.item_files.values()]
@@ -105,7 +105,7 @@ def presence(spec: Spec, folders: list[Path]) -> tuple[str, str]:
 
 
 def describe(name: str, data_dir: Folder = None, published: bool = False) -> str:
-    """All about one dataset: what it is, its files, and its figures beside those of the paper."""
+    """One dataset: its description, its files, and its figures beside the paper's."""
     spec, folders = get_spec(name), data_folders(data_dir)
     lines = [f"{name}: {spec.description}", f"Citation: {spec.citation}", f"Licence: {spec.licence}"]
     lines += [_about(file, folders) for file in (*spec.files.values(), *spec.item_files.values())]

@@ -1,4 +1,4 @@
-"""What the table of datasets is made of."""
+"""The columns of the table of datasets."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class File:
     path : str
         Its place in a data folder.
     url : str, optional
-        Its original home, or that of the archive that holds it.
+        Its original address, or the address of the archive that holds it.
     checksum : str, optional
-        "sha256:…" or "md5:…" of what `url` gives, checked after a download. None where no trustworthy one is
+        "sha256:…" or "md5:…" of the file at `url`, checked after a download. None where no trustworthy one is
         known: then only the format is checked, when the file is read.
     inside : str, optional
-        Its path in the archive that `url` gives.
+        Its path in the archive at `url`.
     also : tuple of str
         Other places in a data folder where it is accepted.
     """
@@ -83,7 +83,7 @@ class Simulation:
     per_item : (int, int)
         Least and most labels of a training item.
     max_epochs : int, optional
-        Networks train for up to as many epochs. None: confusion matrices in place of networks.
+        Maximum number of epochs of a network. None: confusion matrices in place of networks.
     a, b : (float, float)
         Ranges of the two parameters of the Beta distribution of the ratio of a class that a network sees.
     """
@@ -110,7 +110,7 @@ class Spec:
     Parameters
     ----------
     name, kind, description, citation, licence : str
-        `kind` is what an item is: "tabular", "text" or "image".
+        `kind` is the kind of an item: "tabular", "text" or "image".
     reader : callable
         Reads the files: `reader(paths, classes, **options)`, paths by the keys of `files` and `item_files`.
     settings : mapping
@@ -130,7 +130,7 @@ class Spec:
     simulation : Simulation, optional
         Where annotators are simulated.
     paper : Figures, optional
-        What Table 1 of the paper says.
+        Figures from Table 1 of the paper.
     """
 
     name: str
@@ -156,5 +156,5 @@ class Spec:
         return simulated and self.kind != "tabular"
 
     def read(self, paths: Mapping[str, Path]) -> Raw:
-        """What the files hold; items only where `paths` has their files."""
+        """The content of the files; items only where `paths` has their files."""
         return self.reader(paths, self.classes, **self.options)

@@ -1,4 +1,4 @@
-"""Files that people have, as labels and items; notes say what was understood.
+"""Reading of users' files as labels and items; notes say how they were understood.
 
 The names are imported when they are first used: the command line lists `FORMATS` without loading pandas.
 """

@@ -1,4 +1,4 @@
-"""The items that labels are about: a table of features, texts, or a folder of images, each with an id."""
+"""The labelled items: a table of features, texts, or a folder of images, each with an id."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Items:
     ----------
     kind : {"features", "text", "images"}
     ids : list of str
-        A name of its own for each.
+        Unique names.
     X : DataFrame, list of str or list of Path
         Features, texts or image files, one row or entry per id.
     notes : list of str
-        What was understood, changed and left out.
+        Notes about what was read, changed and left out.
     sources : list of Source
     id_column : str, optional
         The column that held the ids.
@@ -234,7 +234,7 @@ def called_like_a_label(column: str) -> bool:
 def _kept(
     table: pd.DataFrame, key: str, include: set[str], exclude: set[str], name: str
 ) -> tuple[list[str], list[str]]:
-    """The columns that are features, and a note about those that are called like a label."""
+    """The columns that are features, and a note about columns that are called like a label."""
     columns = list(table.columns)
     if unknown := sorted((include | exclude) - set(columns)):
         raise ValueError(
@@ -255,7 +255,7 @@ def _kept(
 
 
 def _first_of_each(column: pd.Series, name: str) -> tuple[list[int], list[str], list[str]]:
-    """Rows that have an id, the first of each; these ids; and what was changed and left out."""
+    """Rows that have an id, the first of each; these ids; and notes about changed and dropped rows."""
     texts, notes = as_ids(column)
     seen: dict[str, int] = {}
     for row, text in enumerate(texts):

@@ -1,9 +1,9 @@
 """Annotators that are networks, each trained on its own part of the data.
 
     a_j ~ U(a), b_j ~ U(b), epochs_j ~ UniformInt[1, E], lr_j ~ U(lr); for every class ρ_jc ~ Beta(a_j, b_j);
-    network j learns ⌊ρ_jc n_c⌋ true labels of class c, drawn with replacement; its argmax is what j says.
+    network j learns ⌊ρ_jc n_c⌋ true labels of class c, drawn with replacement; its argmax is j's label.
 
-So annotators know some classes better than others, and err where the items are hard.
+So annotators know some classes better than others, and are wrong where items are hard.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class SimulatedAnnotators:
-    """What M simulated annotators say, and how they came to be.
+    """The labels of M simulated annotators, and the parameters drawn for them.
 
     Attributes
     ----------
     labels : list of array of int, shapes (n_i, M)
         A label of every annotator for every item of X, then of each further set, as codes of classes.
     table : DataFrame, one row per annotator
-        What was drawn: `a`, `b`, `epochs`, `lr`; how many `items` it saw; its `accuracy` on X.
+        The parameters drawn: `a`, `b`, `epochs`, `lr`; how many `items` it saw; its `accuracy` on X.
     ratios : DataFrame, shape (M, C)
         ρ, the share of every class that an annotator saw.
     """
@@ -142,8 +142,8 @@ def simulate_annotators(
     n_jobs : int, default=1
         Processes that train at the same time, with one thread each; -1 takes all cores.
     cache : path, optional
-        Folder that keeps what every annotator said, in one file per annotator, named by a hash of data and
-        settings. A run that was killed resumes after its last whole annotator.
+        Folder that keeps the labels of every annotator, in one file per annotator, named by a hash of data
+        and settings. A run that was killed resumes after its last whole annotator.
     progress : bool, default=True
 
     Returns
@@ -255,7 +255,7 @@ def _keys(data: Iterable[NDArray[Any]], drawn: Sequence[Annotator], network: dic
 
 
 def _labels(sets: list[NDArray[Any]], y: Codes, annotator: Annotator, network: dict[str, Any]) -> Codes:
-    """Train one annotator; what it says about all sets one below the other, shape (Σ n_i,)."""
+    """Train one annotator; its labels for all sets one below the other, shape (Σ n_i,)."""
     clf = make_classifier(
         "true-base",
         classes=range(int(y.max()) + 1),
@@ -275,7 +275,7 @@ def _labels(sets: list[NDArray[Any]], y: Codes, annotator: Annotator, network: d
 
 
 def _check_data(sets: list[NDArray[Any]], y: ArrayLike) -> Codes:
-    """The true classes as integers, when all fits together."""
+    """The true classes as integers; refuses sets that do not fit together."""
     truth = np.asarray(y)
     if truth.ndim != 1 or truth.dtype.kind not in "iu" or len(truth) != len(sets[0]):
         raise ValueError(
@@ -300,7 +300,7 @@ def _check_data(sets: list[NDArray[Any]], y: ArrayLike) -> Codes:
 def _check_draws(
     n_annotators: int, names: Iterable[Any] | None, max_epochs: int, **ranges: Range
 ) -> list[Any]:
-    """The annotators' names, when they and the ranges make sense."""
+    """The annotators' names; refuses names or ranges that make no sense."""
     for name, number in (("n_annotators", n_annotators), ("max_epochs", max_epochs)):
         if number < 1:
             raise ValueError(f"{name} must be a positive integer, found {number!r}.")
