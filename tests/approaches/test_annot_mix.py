@@ -128,7 +128,7 @@ def test_what_cannot_be_mixed_is_said():
         model_of(nn.Linear(5, 6), mix="manifold")
     Z = np.tile([[0, 1], [1, -1]], (4, 1))
     clf = annotmix.make_classifier("annot-mix", mix="cutmix", max_epochs=1, progress=False)
-    with pytest.raises(ValueError, match=r"images of shape .* found instances of shape \(3,\)"):
+    with pytest.raises(ValueError, match=r"images of shape .* found items of shape \(3,\)"):
         clf.fit(np.random.default_rng(0).normal(size=(8, 3)), Z)
 
 

@@ -29,7 +29,7 @@ def test_least_accurate_people_and_their_images(tmp_path):
 
 def test_more_people_than_there_are(tmp_path):
     small = small_files.cifar_h(tmp_path)
-    with pytest.raises(DatasetFileError, match="labels of 4 people; 9 were expected"):
+    with pytest.raises(DatasetFileError, match="labels of 4 annotators; 9 were expected"):
         small.reader(small.paths, small.classes, n_annotators=9)
 
 
@@ -64,18 +64,18 @@ def test_labels_without_images(make, tmp_path):
 def test_images_in_another_order_are_noticed(make, name, key, tmp_path):
     small = make(tmp_path)
     small_files.batch(tmp_path / "images" / name, [0, 0, 1, 1, 2][: 5 if key == b"labels" else 4], key)
-    with pytest.raises(DatasetFileError, match="true classes are not those of the images"):
+    with pytest.raises(DatasetFileError, match="true classes differ from those of the images"):
         small.read()
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"worse_label": [1, 1, 1, 1]}, "the labels of nobody"),
+        ({"worse_label": [1, 1, 1, 1]}, "given by none of the annotators"),
         ({"worse_label": [1, 2, 2, 3]}, "'worse_label' must lie from 0 to 2"),
         ({"worse_label": [1, 2, 2]}, "not of one length"),
         ({"worse_label": None}, "no list 'worse_label' of class numbers"),
-        ({"worse_label": [[1], [2, 3]]}, "not what it should be"),
+        ({"worse_label": [[1], [2, 3]]}, "of another format"),
         ({"clean_label": ["a", "b", "c", "d"]}, "no list 'clean_label' of class numbers"),
     ],
 )

@@ -139,7 +139,7 @@ def test_download(server, tmp_path, checksum):
 
 def test_wrong_checksum_leaves_nothing(server, tmp_path):
     server.content = CONTENT[:-1] + b"?"
-    with pytest.raises(DatasetFileError, match=f"does not have the {SHA256}; it was thrown away"):
+    with pytest.raises(DatasetFileError, match=f"does not have the {SHA256}; it was deleted"):
         obtain({"x": File("set/file", f"{server.url}/file", SHA256)}, tmp_path)
     assert list((tmp_path / "set").iterdir()) == []
 

@@ -52,7 +52,7 @@ def test_specifications_are_consistent(spec):
     sizes = dict(spec.sizes)
     for into, out_of, count in spec.draws:
         assert spec.simulation is not None or out_of != "train", (
-            "labels of people belong to all training instances"
+            "labels of people belong to all training items"
         )
         sizes[out_of] -= count
         sizes[into] = sizes.get(into, 0) + count
@@ -62,7 +62,7 @@ def test_specifications_are_consistent(spec):
         assert spec.classes is None or len(spec.classes) == spec.paper.classes
     annotmix.make_classifier("annot-mix", **spec.settings)
     assert all((spec.description, spec.citation, spec.licence))
-    for file in (*spec.files.values(), *spec.instances.values()):
+    for file in (*spec.files.values(), *spec.item_files.values()):
         assert not os.path.isabs(file.path)
         assert file.checksum is None or file.checksum.split(":")[0] in ("sha256", "md5")
         assert file.url is not None or spec.name == "labelme-vgg16"
@@ -97,7 +97,7 @@ def test_mgc_is_split_and_standardised_like_the_paper(data_file):
     other = pd.read_csv(data_file("mgc/music_genre_test.csv"))
     valid, test = train_test_split(other, train_size=100, random_state=0, stratify=other["class"])
     data = load_dataset("mgc", data_file("mgc/music_genre_gold.csv").parents[1], download=False)
-    assert repr(data) == "Dataset('mgc', tabular, 700 / 100 / 200 instances, 44 annotators)"
+    assert repr(data) == "Dataset('mgc', tabular, 700 / 100 / 200 items, 44 annotators)"
     scaler = StandardScaler().fit(gold.iloc[:, 1:-1].to_numpy())
     for X, y, rows in (
         (data.X, data.y, gold),
@@ -138,7 +138,7 @@ def test_a_file_cut_off_at_a_line_is_noticed(data_file, tmp_path):
     lines = data_file("letter/letter-recognition.data").read_text().splitlines(keepends=True)
     (tmp_path / "letter").mkdir()
     (tmp_path / "letter" / "letter-recognition.data").write_text("".join(lines[:-10]))
-    with pytest.raises(DatasetFileError, match="19990 instances where letter has 20000"):
+    with pytest.raises(DatasetFileError, match="19990 items where letter has 20000"):
         load_dataset("letter", tmp_path, download=False)
 
 
@@ -147,7 +147,7 @@ def test_a_file_cut_off_at_a_line_is_noticed(data_file, tmp_path):
 
 def test_digits_need_nothing():
     data, again, other = (load_dataset("digits", random_state=seed) for seed in (0, 0, 1))
-    assert repr(data) == "Dataset('digits', tabular, 1197 / 100 / 500 instances, 20 annotators)"
+    assert repr(data) == "Dataset('digits', tabular, 1197 / 100 / 500 items, 20 annotators)"
     assert set(data.labels.labels_per_item) == {3}
     assert set(data.test_labels.labels_per_item) == {20}
     false = np.mean(data.labels.classes[data.labels.label] != data.y[data.labels.item])
@@ -176,7 +176,7 @@ def test_simulated_labels_of_tables(data_dir, data_file, quick):
     data_file("letter/letter-recognition.data")
     quick("letter")
     data = load_dataset("letter", data_dir, download=False, progress=False)
-    assert repr(data) == "Dataset('letter', tabular, 15500 / 500 / 4000 instances, 20 annotators)"
+    assert repr(data) == "Dataset('letter', tabular, 15500 / 500 / 4000 items, 20 annotators)"
     assert set(data.labels.labels_per_item) == {2, 3, 4}
     assert len(data.test_labels) == 20 * 4000
     np.testing.assert_allclose(data.X.std(axis=0), 1, atol=1e-4)
@@ -191,7 +191,7 @@ def test_simulated_labels_of_texts_come_from_the_cache_the_second_time(
     data_file("trec6/train_5500.label")
     quick("trec6")
     data = load_dataset("trec6", data_dir, download=False, encoder=hashed, progress=False)
-    assert repr(data) == "Dataset('trec6', text, 4952 / 500 / 500 instances, 20 annotators)"
+    assert repr(data) == "Dataset('trec6', text, 4952 / 500 / 500 items, 20 annotators)"
     assert all(isinstance(text, str) for text in data.X)
     assert data.X_test[0] == "How far is it from Denver to Aspen ?"
     assert data.y_test[0] == "NUM"

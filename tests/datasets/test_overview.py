@@ -26,7 +26,7 @@ def test_labels_of_people_are_as_in_the_paper(name, file, data_dir, data_file):
     for figure in ("train", "classes", "annotators"):
         assert getattr(found, figure) == getattr(paper, figure), figure
     assert found.percent_false == pytest.approx(paper.percent_false, abs=0.06)
-    assert found.labels_per_instance == pytest.approx(paper.labels_per_instance, abs=0.06)
+    assert found.labels_per_item == pytest.approx(paper.labels_per_item, abs=0.06)
     if name != "mgc":  # 2945 labels of 44 people are 67 a person, whatever the paper says
         assert found.labels_per_annotator == pytest.approx(paper.labels_per_annotator, abs=0.6)
 
@@ -42,7 +42,7 @@ def test_least_accurate_people_of_the_copy_at_hand(name, expected, data_dir, dat
     """The copy keeps 500 000 of 514 200 labels, so its figures are not quite those of the paper."""
     data_file("cifar10h/cifar10h-raw.zip")
     found, note = count(name, data_dir)
-    for figure in ("train", "classes", "annotators", "labels_per_instance", "labels_per_annotator"):
+    for figure in ("train", "classes", "annotators", "labels_per_item", "labels_per_annotator"):
         assert getattr(found, figure) == pytest.approx(getattr(expected, figure)), figure
     assert found.percent_false == pytest.approx(expected.percent_false, abs=0.01)
     assert note == "missing: cifar10/cifar-10-batches-py"

@@ -52,7 +52,7 @@ def test_off_and_elsewhere(bert, cache, tmp_path, forward_calls):
 
 
 def test_a_failure_in_the_middle_keeps_what_was_done(bert, cache, monkeypatch):
-    monkeypatch.setattr("annotmix.encoders.base.SHARD", 1)
+    monkeypatch.setattr("annotmix.encoders.encoder.SHARD", 1)
     forward, done = TextEncoder._forward, []
 
     def dying(self, batch):

@@ -244,11 +244,11 @@ def test_tuples_as_names():
         ([[0, 7]], {"classes": [0, 1]}, "^Label 7 of item 0 by annotator 1 is not among the classes 0, 1"),
         ([["a", "b"]], {"classes": ["b"], "items": ["i"]}, "Label 'a' of item 'i' by annotator 0"),
         ([[0, 1]], {"classes": ["0", "1"]}, "Label 0 .* classes '0', '1'"),
-        ([[0, 1]], {"classes": [0, 1, 1]}, "classes need a name of their own each; repeated: 1"),
-        ([[0, 1]], {"classes": [0, 1, None]}, "classes need a name each; number 2 has none"),
-        ([[0, 1]], {"classes": [0, 1, np.nan]}, "classes need a name each; number 2 has none"),
-        ([[0], [1]], {"items": ["a", "a"]}, "items need a name of their own each; repeated: 'a'"),
-        ([[0], [1]], {"items": ["a", None]}, "items need a name each; number 1 has none"),
+        ([[0, 1]], {"classes": [0, 1, 1]}, "classes all need different names; repeated: 1"),
+        ([[0, 1]], {"classes": [0, 1, None]}, "classes all need a name; number 2 has none"),
+        ([[0, 1]], {"classes": [0, 1, np.nan]}, "classes all need a name; number 2 has none"),
+        ([[0], [1]], {"items": ["a", "a"]}, "items all need different names; repeated: 'a'"),
+        ([[0], [1]], {"items": ["a", None]}, "items all need a name; number 1 has none"),
         ([[0], [1]], {"items": ["a"]}, "items must name 2 of them, found 1"),
         ([[0, 1]], {"annotators": ["a", "b", "c"]}, "annotators must name 2 of them, found 3"),
         (pd.DataFrame([[0, 1]], columns=["w", "w"]), {}, "annotators need .* repeated: 'w'"),
@@ -545,7 +545,7 @@ def test_the_constructor_sorts_and_takes_lists():
         (([0.0], [0], [0], "a", "a", "a"), "item must be a vector of integers, found float64"),
         (([[0]], [0], [0], "a", "a", "a"), r"item must be a vector of integers, .* shape \(1, 1\)"),
         (([0, 1], [0], [0], "ab", "a", "a"), "same length, found 2, 1 and 1"),
-        (([0], [0], [0], "aa", "a", "a"), "items need a name of their own each; repeated: 'a'"),
+        (([0], [0], [0], "aa", "a", "a"), "items all need different names; repeated: 'a'"),
         (([0, 0], [0, 0], [0, 0], "a", "b", "c"), "annotator 'b' has more than one label for item 'a'"),
     ],
 )
@@ -594,14 +594,14 @@ def test_a_weight_tells_what_it_is_above_the_least_of_all_classes(P):
     a = Annotations.from_soft(P)
     told = np.nan_to_num(P)
     told = told - told.min(axis=2, keepdims=True)
-    np.testing.assert_array_equal(a.telling_weight, told[a.item, a.annotator, a.label])
+    np.testing.assert_array_equal(a.informative_weight, told[a.item, a.annotator, a.label])
 
 
 def test_labels_without_weights_have_none_that_tell():
-    assert Annotations.from_matrix([[0, 1]]).telling_weight is None
+    assert Annotations.from_matrix([[0, 1]]).informative_weight is None
     thirds = Annotations.from_soft([[[1 / 3, 1 / 3, 1 - 2 / 3], [0.1, 0.2, 0.7]]])
-    assert thirds.telling_weight[:3].tolist() == [0, 0, 0]  # flat, but for rounding
-    np.testing.assert_allclose(thirds.telling_weight[3:], [0, 0.1, 0.6])
+    assert thirds.informative_weight[:3].tolist() == [0, 0, 0]  # flat, but for rounding
+    np.testing.assert_allclose(thirds.informative_weight[3:], [0, 0.1, 0.6])
 
 
 @quick
@@ -657,8 +657,8 @@ def test_a_label_of_weight_zero_is_none():
     ("make", "message"),
     [
         (lambda: Annotations([0], [0], [0], "x", "a", "b", [1, 2]), "an entry for each of 1 labels"),
-        (lambda: Annotations([0], [0], [0], "x", "a", "b", [-1]), "from 0 on, found -1.0 for label 0"),
-        (lambda: Annotations.from_soft([[[np.inf, 0]]]), "from 0 on, found inf"),
+        (lambda: Annotations([0], [0], [0], "x", "a", "b", [-1]), "of 0 or more, found -1.0 for label 0"),
+        (lambda: Annotations.from_soft([[[np.inf, 0]]]), "of 0 or more, found inf"),
         (lambda: Annotations.from_soft([[0.5, 0.5]]), r"found shape \(1, 2\)"),
         (lambda: Annotations.from_soft([[[np.nan, 1]]]), "item 0 by annotator 0 .* some classes only"),
         (lambda: Annotations.from_soft([[[1, 0]]], classes="abc"), "classes must name 2 of them, found 3"),
@@ -813,7 +813,7 @@ def test_align_drops_items_without_labels_only():
         ({"annotators": ["0", "1"]}, "annotators that are not known: 0, 1. Known annotators are '0', '1'"),
         ({"classes": ["a"]}, "classes that are not known: 'b'"),
         ({"items": ["x", "y", "x"]}, "items need .* repeated: 'x'"),
-        ({"annotators": [0, 1, None]}, "annotators need a name each; number 2 has none"),
+        ({"annotators": [0, 1, None]}, "annotators all need a name; number 2 has none"),
     ],
 )
 def test_align_refuses_to_lose_labels(names, message):

@@ -122,10 +122,10 @@ class Pair(nn.Module):
     [
         ("mpl", (5,), (4,), r'must be "mlp", "cnn", "resnet18" or a torch\.nn\.Module .* found \'mpl\''),
         (None, (5,), (4,), "found None"),
-        ("mlp", (3, 8, 8), (4,), r"found instances of shape \(3, 8, 8\)"),
+        ("mlp", (3, 8, 8), (4,), r"found items of shape \(3, 8, 8\)"),
         ("mlp", (5,), (), r"hidden must hold at least one positive width, found \(\)"),
         ("mlp", (5,), (4, 0), r"positive width, found \(4, 0\)"),
-        ("resnet18", (5,), (4,), r"\(channels, height, width\), found instances of shape \(5,\)"),
+        ("resnet18", (5,), (4,), r"\(channels, height, width\), found items of shape \(5,\)"),
         ("cnn", (5,), (4,), r'"cnn" takes images of shape \(channels, height, width\), found .* \(5,\)'),
         ("cnn", (1, 8, 8), (4, -1), r"positive width, found \(4, -1\)"),
         (

@@ -246,5 +246,5 @@ def test_one_rectangle_for_the_batch():
 
 
 def test_only_images_can_be_pasted():
-    with pytest.raises(ValueError, match=r'found instances of shape \(4,\)\. Choose mix="input"'):
+    with pytest.raises(ValueError, match=r'found items of shape \(4,\)\. Choose mix="input"'):
         paste(torch.ones(2, 4), torch.arange(2), torch.ones(2), np.random.default_rng(0))

@@ -107,9 +107,9 @@ def test_hostile_fields_stay_text(tmp_path):
 
 def test_ten_megabytes_of_text_are_cut(tmp_path):
     path = write(tmp_path, f"id,text\n1,{'word ' * 2_000_000}\n2,short\n", "texts.csv")
-    instances = read_texts(path)
-    assert len(instances.X[0]) == 100_000
-    assert any("cut after" in note for note in instances.notes)
+    items = read_texts(path)
+    assert len(items.X[0]) == 100_000
+    assert any("cut after" in note for note in items.notes)
 
 
 def test_features_leave_out_what_is_called_like_a_label(tmp_path):
@@ -143,12 +143,10 @@ def test_unreadable_images_are_listed_skipped_and_counted(tmp_path):
     (folder / "no.jpg").write_text("not an image")
     (tmp_path / "outside.png").write_bytes(whole)
     (folder / "link.png").symlink_to(tmp_path / "outside.png")
-    instances = read_images(folder, ["a"], show=False)
-    assert instances.ids == ["a"]
-    assert [path.name for path in instances.X] == ["a.png"]
-    assert any(
-        note.startswith("2 images cannot be read and were skipped: cut.png (") for note in instances.notes
-    )
+    items = read_images(folder, ["a"], show=False)
+    assert items.ids == ["a"]
+    assert [path.name for path in items.X] == ["a.png"]
+    assert any(note.startswith("2 images cannot be read and were skipped: cut.png (") for note in items.notes)
 
 
 # ---------------------------------------------------------------- mangled exports

@@ -181,7 +181,7 @@ def test_a_confidence_counts_where_it_is_named(tmp_path):
     ("content", "columns", "message"),
     [
         (WEIGHTED.replace(".25", "much"), Columns(), "weight in row 1, column 'weight', is 'much'"),
-        (WEIGHTED.replace(".25", "-1"), Columns(), "row 1.*expected a number from 0 on"),
+        (WEIGHTED.replace(".25", "-1"), Columns(), "row 1.*expected a number of 0 or more"),
         (WEIGHTED.replace(".25", ""), Columns(), "1 labels have no weight, the first in row 1. Give 1"),
         (WEIGHTED, Columns(weight="wieght"), "no column 'wieght'.*Did you mean 'weight'.*--weight NAME"),
         ("task,w1,w2\na,0,1\nb,1,1\n", Columns(weight="w1"), "--weight w1.*one row per label"),

@@ -7,7 +7,7 @@ import io
 import pandas as pd
 from PIL import Image
 
-from annotmix.reading import Instances
+from annotmix.reading import Items
 from annotmix.runs.previews import LONGEST, THUMBNAIL, make_previews
 
 
@@ -15,7 +15,7 @@ def previews(kind, contents):
     names = list(contents)
     items = pd.DataFrame({"disagreement": [0.0] * len(names)}, index=names)
     listed = pd.DataFrame({"item": names[:1]})
-    return make_previews(Instances(kind, names, list(contents.values()), [], []), items, listed, listed)
+    return make_previews(Items(kind, names, list(contents.values()), [], []), items, listed, listed)
 
 
 def test_thumbnails_are_small_jpegs(tmp_path):

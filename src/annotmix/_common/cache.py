@@ -1,6 +1,6 @@
 """Results on disk that can be computed again: features of an encoder, labels of simulated annotators.
 
-A folder holds files of some rows each, found by their keys. A file is put in place in one step and never
+A folder holds files of some rows each; rows have keys. A file is put in place in one step and never
 changed, so any number of processes may read and write at the same time. A row that is damaged or gone counts
 as never computed.
 """
@@ -27,7 +27,7 @@ KEY_SIZE = 32
 
 
 def cache_folder() -> Path:
-    """The folder for what can be fetched or made again: ANNOTMIX_CACHE, else in the user's cache."""
+    """The folder for files that can be made again: ANNOTMIX_CACHE, else a folder in the user's cache."""
     if named := os.environ.get("ANNOTMIX_CACHE"):
         return Path(named)
     base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
@@ -40,26 +40,26 @@ class RowCache:
     Parameters
     ----------
     folder : path or None
-        None remembers nothing.
+        None keeps nothing.
     rows_per_file : int
-        Most rows of one file; a kill loses the work on no more than so many.
+        Maximum number of rows per file; a killed process loses the work on at most this many.
     """
 
     def __init__(self, folder: Path | None, rows_per_file: int):
         self.folder, self.rows_per_file = folder, rows_per_file
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, Row]:
-        """The rows of those keys that are known."""
+        """The rows of the known ones among the keys."""
         wanted = set(keys)
-        found: dict[bytes, Row] = {}
+        rows: dict[bytes, Row] = {}
         for path in self._files():
-            if len(found) == len(wanted):
+            if len(rows) == len(wanted):
                 break
-            found |= {key: row for key, row in _read(path, wanted).items() if key in wanted}
-        return found
+            rows |= {key: row for key, row in _read(path, wanted).items() if key in wanted}
+        return rows
 
     def put(self, keys: Sequence[bytes], rows: Row) -> None:
-        """Remember rows, shape (len(keys), ...); a cache that cannot be written is a warning, no more.
+        """Remember rows, shape (len(keys), ...); a cache that cannot be written is only a warning.
 
         A file with space for them is replaced by one with both, so that many small additions do not end as
         many small files.
@@ -98,15 +98,15 @@ def _write(path: str, keys: Sequence[bytes], rows: Row) -> None:
 
 
 def _read(path: Path, wanted: set[bytes] | None = None) -> dict[bytes, Row]:
-    """The whole rows of a file; nothing where it has nothing wanted."""
+    """The undamaged rows of a file; none where the file has no wanted key."""
     try:
         with open(path, "rb") as file:
             keys = [key.tobytes() for key in np.load(file, allow_pickle=False)]
             if wanted is not None and wanted.isdisjoint(keys):
                 return {}
             checks, rows = (np.load(file, allow_pickle=False) for _ in range(2))
-        found = zip(keys, rows, checks, strict=True)
-        return {key: row for key, row, check in found if _check(key, row) == check}
+        entries = zip(keys, rows, checks, strict=True)
+        return {key: row for key, row, check in entries if _check(key, row) == check}
     except Exception:  # a damaged file may do anything to its reader
         return {}
 

@@ -1,4 +1,4 @@
-"""Writing files so that a half-written one never counts: text, bytes, JSON and NPY; never a pickle."""
+"""Writing files completely or not at all: text, bytes, JSON and NPY; never a pickle."""
 
 from __future__ import annotations
 

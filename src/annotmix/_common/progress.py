@@ -1,4 +1,4 @@
-"""Progress: a bar on a terminal, plain lines in a log, nothing for what is done in two seconds."""
+"""Progress: a bar on a terminal, plain lines in a log, nothing for jobs under two seconds."""
 
 from __future__ import annotations
 

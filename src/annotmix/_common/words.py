@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: Characters that turn the direction of the text after them.
+#: Characters that change the direction of the text after them.
 _TURNING = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 
 
 def shorten(text: object, most: int = 80) -> str:
-    """A name or a text of at most `most` characters, without marks that turn the direction of writing."""
+    """A name or a text of at most `most` characters, without marks that change the direction of writing."""
     whole = str(text).translate(_TURNING)
     return whole if len(whole) <= most else whole[: most - 1] + "…"
 

@@ -1,7 +1,7 @@
-"""annot-mix: marginal likelihood of mixed (instance, annotator, label) triples.
+"""annot-mix: marginal likelihood of mixed (item, annotator, label) triples.
 
 Classification model p = softmax(W h + b) on features h = f(x); annotator model Π(h, a), a confusion matrix
-for every instance and annotator, which sees h without sending a gradient back. For triples i, î and
+for every item and annotator, which sees h without sending a gradient back. For triples i, î and
 λ ~ Beta(α, α):
 
     x̃ = λ x_i + (1−λ) x_î,   ã = λ a_i + (1−λ) a_î,   z̃ = λ z_i + (1−λ) z_î
@@ -39,7 +39,7 @@ DENSE_UP_TO, RANK = 200, 8
 
 
 class AnnotMix(DescribedAnnotators):
-    """Two networks, trained on mixes of (instance, annotator, label) triples.
+    """Two networks, trained on mixes of (item, annotator, label) triples.
 
     Parameters
     ----------
@@ -48,19 +48,19 @@ class AnnotMix(DescribedAnnotators):
     eta : float, default=0.9
         Chance of a right label that the annotators start with; between 1/C and 1.
     pairing : {"across", "within"}, default="across"
-        Mix with any triple of the batch, or only with triples of the same instance (the paper's ablation).
+        Mix with any triple of the batch, or only with triples of the same item (the paper's ablation).
     coefficient : {"triple", "batch"}, default="triple"
         Draw λ for every triple, or one for the whole batch (the paper's listing).
     mix : {"input", "cutmix", "manifold"}, default="input"
-        What is mixed. "cutmix", for images, pastes a rectangle of the partner's image; the share of its area
-        is 1 − λ of the annotators and labels, too. "manifold" mixes the state of the backbone at a random
-        depth: the input or that after a layer, together with the annotators' embeddings; or, at the last
-        depth, the last hidden states of both models.
+        The input that is mixed. "cutmix", for images, pastes a rectangle of the partner's image; the share of
+        its area is also the 1 − λ of the annotators and labels. "manifold" mixes the state of the backbone at
+        a random depth: the input or the state after a layer, together with the annotators' embeddings; or, at
+        the last depth, the last hidden states of both models.
     annotator_identity : bool, default=True
-        Learn who an annotator is beside what `annotator_features` in `fit` say. False: two annotators with
+        Learn an identity of each annotator besides `annotator_features` of `fit`. False: two annotators with
         the same features are the same.
     confusion_rank : int, optional
-        Ways in which labels go wrong that a confusion matrix can tell apart (see
+        Number of error patterns that a confusion matrix can distinguish (see
         `annotmix.networks.confusion`); 0 is the paper's dense matrix. By default dense up to 200 classes,
         and 8 beyond.
     """
@@ -99,10 +99,10 @@ class AnnotMix(DescribedAnnotators):
         )
 
     def describe_annotators(self, features: Tensor | None) -> None:
-        """Embed annotators by their features, and by who they are unless `annotator_identity` is False."""
+        """Embed annotators by their features, and by their identity unless `annotator_identity` is False."""
         if features is None and not self.annotator_identity:
             raise ValueError(
-                "annotator_identity=False leaves nothing to tell annotators apart by: pass "
+                "annotator_identity=False leaves nothing that distinguishes annotators: pass "
                 "annotator_features= to fit, or set annotator_identity=True."
             )
         if features is not None:
@@ -112,7 +112,7 @@ class AnnotMix(DescribedAnnotators):
             self.annotator_model.embed_annotator = DescribedEmbedding(features, len(plain.bias), identity)
 
     def for_unseen(self, features: Tensor, weight: Tensor) -> AnnotMix:
-        """The same networks; beside their features, the annotators are what all are on average."""
+        """The same networks for annotators of whom only features are known; their identity is the average."""
         known = self.annotator_model.embed_annotator
         assert isinstance(known, DescribedEmbedding)
         other = copy.deepcopy(self, {id(self.classifier): self.classifier})

@@ -1,6 +1,6 @@
 """annot-mix-plus: refined labels from classifiers that have not seen them.
 
-The items are dealt into K folds. K classifiers learn at the same time, each from all folds but one, together
+The items are split into K folds. K classifiers learn at the same time, each from all folds but one, together
 with the final classifier, which learns from all; their targets are class probabilities q, mixed in a fold:
 
     x̃ = λ x_i + (1−λ) x_î,   q̃ = λ q_i + (1−λ) q_î,   loss = −mean Σ_c q̃_c log p_c(x̃),   λ ~ Beta(α, α)
@@ -12,14 +12,14 @@ the l_n labels of the item weighing β_n = max(β, 1/l_n):
 
     q_nc ∝ p̂_nc · π_c^s / mean(p̂)_c · Π_m θ_m[c, z_nm]^β_n
 
-A classifier that has seen a label confirms it; one that has not can correct it. Labels of one item err
-together more often than independence has it, hence β < 1; a single label has no others to err with. π are the
+A classifier that has seen a label confirms it; one that has not can correct it. Labels of one item are wrong
+together more often than if they were independent, hence β < 1; a single label has no such company. π are the
 class shares that labels alone suggest; these are off by some 25 %, so log π is shrunken towards equal shares,
 s = max(0, 1 − 0.06 / Var(log π)). Annotators are described by θ, for three levels of difficulty of the items
 (entropy of p̂): there is no annotator network.
 
-Ours. It joins Dawid & Skene (Applied Statistics 28, 1979), mixup (Zhang et al., ICLR 2018) and cross-fitting
-(Chernozhukov et al., The Econometrics Journal 21, 2018); docs/annot-mix-plus.md has what was measured.
+Ours. It combines Dawid & Skene (Applied Statistics 28, 1979), mixup (Zhang et al., ICLR 2018) and
+cross-fitting (Chernozhukov et al., The Econometrics Journal 21, 2018); see docs/annot-mix-plus.md.
 """
 
 from __future__ import annotations
@@ -56,18 +56,18 @@ class AnnotMixPlus(Approach):
     Parameters
     ----------
     alpha : float, default=0.4
-        λ ~ Beta(alpha, alpha) is the share of the first instance in a mix; 0 switches mixing off.
+        λ ~ Beta(alpha, alpha) is the share of the first item in a mix; 0 switches mixing off.
     beta : float, default=0.5
         Weight of each of several labels of an item; a single label always has the weight 1.
     folds : int, default=5
-        Classifiers that take turns in not seeing a part of the items; 0 switches cross-fitting off.
+        Number of classifiers, each trained without one part of the items; 0 switches cross-fitting off.
     kappa : float, default=3.0
-        Labels' worth of the common confusion matrix in every row of an annotator's.
+        Pseudo-labels from the common confusion matrix in every row of an annotator's matrix.
     levels : int, default=3
-        Levels of difficulty that annotators' confusion matrices tell apart.
+        Levels of difficulty with a confusion matrix of their own.
     prior : {"shrunken", "labels", "equal", "none"}, default="shrunken"
-        The class shares that predictions are corrected towards: those of the labels, shrunken towards equal
-        ones; as they are; equal ones; or no correction.
+        The class shares that predictions are corrected towards: the shares of the labels, shrunken towards
+        equal shares; the shares of the labels; equal shares; or no correction.
     ensemble : bool, default=False
         Average the class probabilities of all classifiers instead of keeping the final one alone.
     """
@@ -104,7 +104,7 @@ class AnnotMixPlus(Approach):
     # ---------------------------------------------------------------- training
 
     def begin(self, annotations: Annotations, rng: np.random.Generator) -> None:
-        """Deal the items into folds and take the first q from the labels alone."""
+        """Split the items into folds and take the first q from the labels alone."""
         device = self.cuts.device
         self.labels = Labelled(annotations, device)
         n_labels = torch.tensor(annotations.labels_per_item, device=device)
@@ -147,12 +147,12 @@ class AnnotMixPlus(Approach):
         seen = fold.unsqueeze(1) != torch.arange(self.folds, device=fold.device)  # (B, K)
         target = q.unsqueeze(1) * (seen / seen.sum(dim=0).clamp_min(1)).unsqueeze(2)  # (B, K, C)
         rest = -(target * others(x)).sum()
-        together: Tensor = loss + rest - rest.detach()  # the value stays that of the classifier that is kept
+        together: Tensor = loss + rest - rest.detach()  # the value is the loss of the final classifier
         return together
 
     @torch.no_grad()
     def after_epoch(self, X: Features, done: float) -> None:
-        """Refine q by what classifiers predict for items that they have not seen."""
+        """Refine q by the predictions of classifiers for items that they have not seen."""
         if done < WARM_UP:
             return
         assert self.q is not None
@@ -203,7 +203,7 @@ class AnnotMixPlus(Approach):
     # ---------------------------------------------------------------- annotators
 
     def log_confusion(self, h: Tensor, annotator: Tensor) -> Tensor:
-        """log θ of the annotators at the difficulty of the instances, shape (n, C, C)."""
+        """log θ of the annotators at the difficulty of the items, shape (n, C, C)."""
         level = torch.bucketize(_entropy(self.classifier.log_proba(h)), self.cuts)
         return self.confusion.log_confusion(annotator, level)
 

@@ -36,7 +36,7 @@ class Batch(NamedTuple):
     rows : tensor of int, shape (B,)
         Numbers of the items in the training data.
     weight : tensor, shape (P,), optional
-        Weight of each label; None is one each. With weights, an annotator may have several labels for an
+        Weight of each label; None stands for 1. With weights, an annotator may have several labels for an
         item: a distribution over classes. `annotmix.networks.losses.label_mean` is the weighted mean.
     """
 

@@ -1,4 +1,4 @@
-"""conal: each label goes through a noise layer common to all, or through the annotator's own.
+"""conal: each label passes a noise layer that is common to all annotators, or the annotator's own.
 
 Common W_0 and individual W_m (C×C) start at 2·I. With v = normalise(V h), u_m an embedding of the annotator,
 normalised, and ω = sigmoid(v·u_m), the chance of the common layer:
@@ -22,17 +22,17 @@ from annotmix.networks.losses import adapt, label_mean
 
 
 class Conal(Approach):
-    """Common and individual noise layers, chosen between for each instance and annotator.
+    """A choice between common and individual noise layers for each item and annotator.
 
     Parameters
     ----------
     regularization : float, default=1e-5
         Weight λ of the distance between common and individual layers.
     n_dim : int, default=20
-        Width of the embeddings of instances and annotators.
+        Width of the embeddings of items and annotators.
     published : bool, default=False
         As in the published experiments of annot-mix, where all noise layers kept their start. The
-        embeddings then have no effect, and what is trained is cross-entropy of softmax(2 p).
+        embeddings then have no effect, and the loss is the cross-entropy of softmax(2 p).
     """
 
     name = "conal"
@@ -85,6 +85,6 @@ class Conal(Approach):
         return F.log_softmax(self._logits(self.classifier.log_proba(h).exp(), h, annotator), dim=-1)
 
     def log_confusion(self, h: Tensor, annotator: Tensor) -> Tensor:
-        """log softmax(ℓ) for p = e_c, shape (n, C, C): what is said of an instance surely of class c."""
+        """log softmax(ℓ) for p = e_c, shape (n, C, C): the labels of an item surely of class c."""
         share = self._share(h, annotator).unsqueeze(-1)
         return F.log_softmax(share * self.common + (1 - share) * self.individual[annotator], dim=-1)

@@ -1,4 +1,4 @@
-"""One confusion matrix an annotator, the same for every instance: Π_m = row-softmax(A_m).
+"""One confusion matrix per annotator, the same for every item: Π_m = row-softmax(A_m).
 
     p_annot = Σ_c p_c Π_m[c, ·],   loss = mean negative log-likelihood of the labels + λ R
 
@@ -17,7 +17,7 @@ from annotmix.networks.losses import label_log_likelihood, label_mean
 
 
 class ConfusionTable(Approach):
-    """A table of confusion matrices, one an annotator.
+    """A table of confusion matrices, one per annotator.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class ConfusionTable(Approach):
         self.A = nn.Parameter(start.repeat(n_annotators, 1, 1))
 
     def regulariser(self, log_p: Tensor) -> Tensor:
-        """λ R, shape (), for class log-probabilities of the batch's instances, shape (B, C)."""
+        """λ R, shape (), for class log-probabilities of the batch's items, shape (B, C)."""
         raise NotImplementedError
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:

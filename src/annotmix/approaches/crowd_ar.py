@@ -1,6 +1,6 @@
-"""crowd-ar: a label counts as much as it is reliable.
+"""crowd-ar: a label counts by its reliability.
 
-Expertise E ∈ R^(M×C), a layer W_m an annotator that starts as I, and the difficulty of an instance
+Expertise E ∈ R^(M×C), a layer W_m per annotator that starts as I, and the difficulty of an item
 d = σ(Linear(σ(Linear(h)))), which sends no gradient into h, give the reliability r of a label:
 
     r = σ(w·[(σ(E_m) − d) ⊙ p] + b),  w ≥ 0
@@ -72,15 +72,15 @@ class CrowdAr(Approach):
         return logit.squeeze(-1)
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
-        """Cross-entropy with softened labels, and of the reliability with the classifier's own opinion."""
+        """Cross-entropy with softened labels, and of the reliability with the classifier's own prediction."""
         h = self.classifier.features(batch.x)
         p = self.classifier.log_proba(h).exp()
         h, p = h[batch.item], p[batch.item]
         logit = self._reliability_logit(p, h, batch.annotator)
         r = torch.sigmoid(logit)
         log_annot = F.log_softmax(adapt(p, self.W[batch.annotator]), dim=-1)
-        given = log_annot.gather(1, batch.label.unsqueeze(1)).squeeze(1)
-        cross_entropy = -label_mean(r * given + (1 - r) * log_annot.mean(dim=-1), batch.weight)
+        of_label = log_annot.gather(1, batch.label.unsqueeze(1)).squeeze(1)
+        cross_entropy = -label_mean(r * of_label + (1 - r) * log_annot.mean(dim=-1), batch.weight)
         agrees = (p.argmax(dim=-1) == batch.label).to(logit.dtype)
         reliability = F.binary_cross_entropy_with_logits(logit, agrees, reduction="none")
         return self.balance * cross_entropy + (1 - self.balance) * label_mean(reliability, batch.weight)
@@ -99,5 +99,5 @@ class CrowdAr(Approach):
         return torch.sigmoid(self._reliability_logit(self.classifier.log_proba(h).exp(), h, annotator))
 
     def log_confusion(self, h: Tensor, annotator: Tensor) -> Tensor:
-        """log softmax(e_c W_m), shape (n, C, C): what is said of an instance that is surely of class c."""
+        """log softmax(e_c W_m), shape (n, C, C): the labels of an item that is surely of class c."""
         return F.log_softmax(self.W[annotator], dim=-1)

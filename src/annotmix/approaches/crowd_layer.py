@@ -1,8 +1,8 @@
-"""crowd-layer: a linear layer an annotator behind the classifier.
+"""crowd-layer: one linear layer per annotator behind the classifier.
 
-A matrix W_m an annotator, unconstrained, starts as the identity:
+The matrix W_m of annotator m is unconstrained and starts as the identity:
 
-    p_annot = softmax(p W_m),   loss = mean cross-entropy of the given labels
+    p_annot = softmax(p W_m),   loss = mean cross-entropy of the labels
 
 Rodrigues, Pereira: Deep Learning from Crowds. AAAI 2018.
 """
@@ -20,7 +20,7 @@ from annotmix.networks.losses import adapt, label_mean
 
 
 class CrowdLayer(Approach):
-    """A linear layer an annotator turns class probabilities into what the annotator says."""
+    """One linear layer per annotator turns class probabilities into label probabilities."""
 
     name = "crowd-layer"
     perf = "agreement"
@@ -40,5 +40,5 @@ class CrowdLayer(Approach):
         return F.log_softmax(adapt(self.classifier.log_proba(h).exp(), self.W[annotator]), dim=-1)
 
     def log_confusion(self, h: Tensor, annotator: Tensor) -> Tensor:
-        """log softmax(e_c W_m), shape (n, C, C): what is said of an instance that is surely of class c."""
+        """log softmax(e_c W_m), shape (n, C, C): the labels of an item that is surely of class c."""
         return F.log_softmax(self.W[annotator], dim=-1)

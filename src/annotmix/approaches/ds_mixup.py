@@ -1,6 +1,7 @@
 """ds-mixup: vanilla mixup on the most probable classes of the Dawid–Skene model.
 
-The model, EM with a confusion matrix an annotator, is described in `annotmix.labels.aggregation.dawid_skene`.
+The model, EM with one confusion matrix per annotator, is described in
+`annotmix.labels.aggregation.dawid_skene`.
 
 Dawid, Skene: Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm. Applied
 Statistics 28(1), 1979, pp. 20–28.
@@ -22,7 +23,7 @@ class DsMixup(TwoStage):
     Parameters
     ----------
     alpha : float, default=1.0
-        λ ~ Beta(alpha, alpha) is the share of the first instance in a mix; 0 switches mixing off.
+        λ ~ Beta(alpha, alpha) is the share of the first item in a mix; 0 switches mixing off.
     """
 
     name = "ds-mixup"
@@ -32,5 +33,5 @@ class DsMixup(TwoStage):
 
     @classmethod
     def prepare(cls, annotations: Annotations, rng: np.random.Generator) -> Annotations:
-        """One label an item: the most probable class given all labels."""
+        """One label per item: the most probable class given all labels."""
         return aggregated(annotations, dawid_skene(annotations).labels)

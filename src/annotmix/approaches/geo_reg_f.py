@@ -1,6 +1,6 @@
-"""geo-reg-f: confusion matrices an annotator, with class probabilities that fill much volume.
+"""geo-reg-f: one confusion matrix per annotator, and class probabilities of large volume.
 
-    A_m starts at I,   R = −log det(QᵀQ),  Q = p of the batch's instances (B×C),   λ = 0.001
+    A_m starts at I,   R = −log det(QᵀQ),  Q = p of the batch's items (B×C),   λ = 0.001
 
 R is left out of a step when it is not finite or above 100, and always when C > B (then QᵀQ is singular).
 
@@ -19,7 +19,7 @@ from annotmix.networks.losses import volume_penalty
 
 
 class GeoRegF(ConfusionTable):
-    """A confusion matrix an annotator, regularised by the volume of the class probabilities.
+    """One confusion matrix per annotator, regularised by the volume of the class probabilities.
 
     Parameters
     ----------

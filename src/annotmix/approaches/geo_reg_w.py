@@ -1,4 +1,4 @@
-"""geo-reg-w: confusion matrices an annotator that together fill much volume.
+"""geo-reg-w: one confusion matrix per annotator, together of large volume.
 
     A_m starts at I,   R = −log det(VᵀV),  V = stacked Π_mᵀ ((M·C)×C),   λ = 0.001
 
@@ -20,7 +20,7 @@ from annotmix.networks.losses import volume_penalty
 
 
 class GeoRegW(ConfusionTable):
-    """A confusion matrix an annotator, regularised by the volume of all of them.
+    """One confusion matrix per annotator, regularised by the volume of all of them.
 
     Parameters
     ----------

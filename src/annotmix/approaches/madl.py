@@ -1,4 +1,4 @@
-"""madl: embeddings of instances and annotators that interact, and weights for groups of annotators.
+"""madl: embeddings of items and annotators that interact, and weights for groups of annotators.
 
 With e_a the embedding of the annotator, e_x = Linear(h), both of width 16, s = e_a + e_x and
 o_p = Σ_ij W[p,i,j] s_i s_j:
@@ -79,7 +79,7 @@ class Madl(Approach):
             self.log_gamma.requires_grad_(False)
 
     def _state(self, h: Tensor, annotator: Tensor) -> Tensor:
-        """What the head makes confusion matrices of, shape (n, d)."""
+        """The input of the head, shape (n, d)."""
         e_a, e_x = self.embed_annotator(annotator), self.embed_instance(h)
         s = e_a + e_x
         outer = torch.einsum("pij,ni,nj->np", self.outer, s, s)
@@ -112,9 +112,9 @@ class Madl(Approach):
 
 
 def _similarity(e: Tensor, gamma: Tensor) -> Tensor:
-    """Σ_j exp(−γ ‖e_m − e_j‖²), shape (M,), with its gradient for γ, a block of annotators at a time.
+    """Σ_j exp(−γ ‖e_m − e_j‖²), shape (M,), with its gradient for γ, in blocks of annotators.
 
-    Only γ gets a gradient, so the sum and its derivative are all that is kept of the M² pairs.
+    Only γ gets a gradient, so only the sum and its derivative are kept, not the M² pairs.
     """
     step = max(1, PAIRS // len(e))
     with torch.no_grad():

@@ -20,5 +20,5 @@ class MvBase(TwoStage):
 
     @classmethod
     def prepare(cls, annotations: Annotations, rng: np.random.Generator) -> Annotations:
-        """One label an item: the one most annotators gave."""
+        """One label per item: the one that most annotators gave."""
         return aggregated(annotations, majority_vote(annotations, random_state=rng))

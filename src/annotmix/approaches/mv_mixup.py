@@ -13,7 +13,7 @@ class MvMixup(MvBase):
     Parameters
     ----------
     alpha : float, default=1.0
-        λ ~ Beta(alpha, alpha) is the share of the first instance in a mix; 0 switches mixing off.
+        λ ~ Beta(alpha, alpha) is the share of the first item in a mix; 0 switches mixing off.
     """
 
     name = "mv-mixup"

@@ -1,8 +1,8 @@
-"""trace-reg: confusion matrices an annotator, with small traces preferred.
+"""trace-reg: one confusion matrix per annotator, with small traces preferred.
 
     A_m starts at 6·I − 5,   R = mean_m trace(Π_m),   λ = 0.01
 
-Of all matrices that explain the labels, those with the least trace are the annotators' own.
+Among all matrices that explain the labels, the annotators' own have the smallest trace.
 
 Tanno, Saeedi, Sankaranarayanan, Alexander, Silberman: Learning From Noisy Labels by Regularized Estimation
 of Annotator Confusion. CVPR 2019.
@@ -19,7 +19,7 @@ from annotmix.networks import Classifier
 
 
 class TraceReg(ConfusionTable):
-    """A confusion matrix an annotator, regularised by its trace.
+    """One confusion matrix per annotator, regularised by its trace.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from annotmix.networks import Classifier
 
 
 class TrueBase(TwoStage):
-    """Trains on the true classes: `fit(X, y_true)` with one class a row."""
+    """Trains on the true classes: `fit(X, y_true)` with one class per row."""
 
     name = "true-base"
 
@@ -19,10 +19,10 @@ class TrueBase(TwoStage):
 
     @classmethod
     def prepare(cls, annotations: Annotations, rng: np.random.Generator) -> Annotations:
-        """The labels as they are; they must be one an item, from one source."""
+        """The labels as they are; one per item, from one source."""
         if annotations.n_annotators != 1:
             raise ValueError(
-                "true-base trains on the true classes, a vector with one a row; found the labels of "
+                "true-base trains on the true classes, a vector with one class per row; found the labels of "
                 f"{annotations.n_annotators} annotators. mv-base trains on their majority vote."
             )
         return annotations

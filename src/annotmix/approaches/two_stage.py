@@ -1,6 +1,6 @@
-"""Two stages: the labels of each item become one, then a classifier is trained on that one.
+"""Two stages: the labels of each item are aggregated into one, then a classifier is trained on it.
 
-    loss = −(1/B) Σ_n log p_ŷn(x_n), or with vanilla mixup, λ ~ Beta(α, α) per instance,
+    loss = −(1/B) Σ_n log p_ŷn(x_n), or with vanilla mixup, λ ~ Beta(α, α) per item,
     x̃ = λ x_n + (1−λ) x_n̂,  loss = −(1/B) Σ_n [λ log p_ŷn(x̃) + (1−λ) log p_ŷn̂(x̃)]
 
 There is no annotator model.
@@ -21,7 +21,7 @@ from annotmix.networks.losses import label_mean, mixed_nll
 
 
 class TwoStage(Approach):
-    """Cross-entropy on one label an item; subclasses say in `prepare` which label.
+    """Cross-entropy on one label per item; subclasses say in `prepare` which label.
 
     Parameters
     ----------

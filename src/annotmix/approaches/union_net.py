@@ -1,4 +1,4 @@
-"""union-net: all annotators as one, who names an annotator and a label at once.
+"""union-net: all annotators as one source that emits pairs of annotator and label.
 
 T ∈ R^((M·C)×C) starts as M stacked copies of (1−ε) I + ε/(C−1) (1 − I), ε = 1e-5. With S the softmax of T
 over its M·C rows, for each true class:
@@ -51,11 +51,11 @@ class UnionNet(Approach):
         return torch.logsumexp(self.T, dim=(0, 2))
 
     def _log_union(self, annotator: Tensor) -> Tensor:
-        """log S for the rows of the given annotators, shape (n, C, C), indexed [true class, label]."""
+        """log S for the rows of the annotators, shape (n, C, C), indexed [true class, label]."""
         return self.T[annotator] - self._log_norm().unsqueeze(-1)
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
-        """Negative log-likelihood of the (annotator, label) pairs, per instance."""
+        """Negative log-likelihood of the (annotator, label) pairs, per item."""
         log_p = self.classifier.log_proba(self.classifier.features(batch.x))
         said = self.T[batch.annotator, :, batch.label] - self._log_norm()  # log S[(m, z), ·], (P, C)
         log_likelihood = torch.logsumexp(log_p[batch.item] + said, dim=-1)

@@ -1,4 +1,4 @@
-"""Which figures a study has, and their files."""
+"""The figures of a study, and their files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CURVES = ("test/clf-acc", "train/annot-acc")
 def draw_study(
     study: Study, store: Store, folder: Path, against: str, exclude: Sequence[str]
 ) -> Iterator[str]:
-    """Draw all figures that fit a study; says what was written, and what was not and why.
+    """Draw all figures that fit a study; yields a line about every file written and every figure left out.
 
     Learning curves of a study with history; the α sweep of one that varies α; accuracy against false labels
     of one on variants of one dataset (name-10, name-20, …); the rank map where there are enough datasets.

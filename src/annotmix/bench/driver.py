@@ -1,6 +1,6 @@
 """Runs a study on Dask: workers compute, this process alone writes the store.
 
-As many runs are handed out as there are workers, so that what the store calls running is running. A worker
+Each worker gets one run at a time, so that a run is marked as running only while it runs. A worker
 that dies is replaced by Dask, and its run starts again, a few times at most.
 """
 
@@ -26,13 +26,13 @@ from annotmix.bench.worker import code, execute, prepare
 
 #: How often a run may lose its worker before it counts as failed.
 LOST_WORKERS = 3
-#: Seconds to wait for something to happen before the number of workers is looked at again.
+#: Seconds to wait for a result before the number of workers is checked again.
 _PATIENCE = 2.0
 
 
 @dataclass
 class Outcome:
-    """What became of a study: how many runs, and which datasets are skipped, with the reason."""
+    """The outcome of a study: numbers of runs, and the skipped datasets with the reason."""
 
     total: int = 0
     before: int = 0
@@ -64,7 +64,7 @@ def run_study(
     again: bool = False,
     modules: Sequence[str] = (),
 ) -> Outcome:
-    """Do what is missing of a study.
+    """Do the missing runs of a study.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def run_study(
 
 
 def missing(store: Store, runs: Iterable[Run], history: bool, retry: bool, again: bool) -> list[Run]:
-    """Those runs that have to be done."""
+    """The runs that have to be done."""
     table = store.runs()
     done = table[table["status"] == "done"]
     if history:
@@ -154,7 +154,7 @@ def connect(scheduler: str | None, workers: int, runs: int) -> Iterator[Any]:
 
 
 class _Driver:
-    """Hands out datasets to prepare and runs to do, and writes what comes back."""
+    """Hands out datasets to prepare and runs to do, and writes the results."""
 
     def __init__(
         self,
@@ -247,7 +247,7 @@ class _Driver:
 
 
 def _result(future: Any) -> dict[str, Any]:
-    """What a task gave; an exception of Dask, such as a worker lost too often, as an error."""
+    """The result of a task; an exception of Dask, such as a worker lost too often, as an error."""
     if future.status == "cancelled":
         raise ConnectionError("The Dask scheduler is gone. Start again to resume.")
     try:

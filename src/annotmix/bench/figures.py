@@ -153,7 +153,7 @@ def noise_curves(results: Results, epochs: Sequence[str] = EPOCHS) -> Any:
 
 
 def alpha_sweep(results: Results, epochs: Sequence[str] = EPOCHS) -> Any:
-    """clf-acc of annot-mix against α, one panel per dataset; mixing within instances stands apart."""
+    """clf-acc of annot-mix against α, one panel per dataset; mixing within items stands apart."""
     entries = [e for e in results.study.approaches if "alpha" in e.parameters]
     across = [e for e in entries if e.parameters.get("pairing", "across") == "across"]
     within = [e for e in entries if e not in across]

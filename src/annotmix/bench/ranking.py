@@ -14,12 +14,12 @@ from annotmix.bench.stats import LEVEL, Comparison, compare, pivot
 
 #: Epoch, name of the score, rows `approach`, `dataset`, `value`.
 Scores = tuple[str, str, pd.DataFrame]
-#: Up to so many datasets or approaches the χ² approximation is rough (Demšar 2006).
+#: Up to this many datasets or approaches the χ² approximation is rough (Demšar 2006).
 _ROUGH_DATASETS, _ROUGH_APPROACHES = 10, 5
 
 
 def from_results(results: Results, score: str, epochs: Sequence[str]) -> Iterator[Scores]:
-    """Mean scores over the seeds, an epoch at a time."""
+    """Mean scores over the seeds, epoch by epoch."""
     for epoch in epochs:
         parts = []
         for dataset in results.datasets:
@@ -32,7 +32,7 @@ def from_results(results: Results, score: str, epochs: Sequence[str]) -> Iterato
 
 
 def from_csv(path: str | os.PathLike[str], score: str | None) -> Iterator[Scores]:
-    """The rows of a CSV, a value of its column `epoch` at a time, or all of them under "".
+    """The rows of a CSV by the values of its column `epoch`, or all of them under "".
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def _score_column(table: pd.DataFrame, score: str | None, path: str) -> str:
 
 
 def rank_sheet(scores: Scores, against: str, exclude: Sequence[str]) -> tuple[Sheet, Comparison]:
-    """Ranks, Friedman test and comparisons of one epoch, and what they say."""
+    """Ranks, Friedman test and comparisons of one epoch, with notes."""
     epoch, score, rows = scores
     comparison = compare(pivot(rows, exclude), against)
     table = comparison.table

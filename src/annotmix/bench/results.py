@@ -1,4 +1,4 @@
-"""What the store holds of a study: the newest finished run of every configuration."""
+"""The results of a study in the store: the newest finished run of every configuration."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from annotmix.bench.paper import PaperScores, paper_figures
 from annotmix.bench.results import EPOCHS, Results
 from annotmix.bench.sheets import NONE, Sheet, Shown
 
-#: Not among those that are compared: it has the true classes.
+#: Not compared with the others: it has the true classes.
 UPPER, LOWER = "true-base", "mv-base"
 DECIMALS = 1
 
@@ -113,7 +113,7 @@ def _cell(values: pd.Series) -> Cell | None:
 
 
 def mark(cells: Column, compared: Sequence[str], baseline: str | None) -> None:
-    """Mark the best and second best of those that are compared, and who is worse than the baseline.
+    """Mark the best and second best compared approaches, and approaches worse than the baseline.
 
     Means are compared as they are shown, so that two that look alike are marked alike.
     """

@@ -36,15 +36,15 @@ class Shown:
 
 @dataclass
 class Sheet:
-    """What one table shows.
+    """The content of one table.
 
     Attributes
     ----------
     heads : list of str
-        The first is that of the names of the rows.
+        The first is the heading of the row names.
     rows : list of (str, list of Shown)
     notes : list of str
-        What has to be said below.
+        Lines below the table.
     records : DataFrame
         The figures, for CSV.
     """

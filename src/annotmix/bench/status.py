@@ -1,4 +1,4 @@
-"""How far a study is: what is done, running, failed, and how long the rest may take."""
+"""The progress of a study: finished, running and failed runs, and the time left."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def tracebacks(path: Path, study: str | None = None) -> str:
 
 
 def _newest(table: pd.DataFrame, alive: bool) -> pd.DataFrame:
-    """One row per key: running now, else done, else failed; what a killed driver left running is nothing."""
+    """One row per key: running now, else done, else failed; runs of a killed driver are left out."""
     table = table[alive | (table["status"] != "running")]
     order = table["status"].map({"failed": 0, "done": 1, "running": 2})
     newest = table.assign(order=order).sort_values(["order", "id"]).drop_duplicates("key", keep="last")
@@ -75,7 +75,7 @@ def _driver(runs: pd.DataFrame, alive: bool) -> str:
 def time_left(runs: pd.DataFrame, now: float) -> float | None:
     """Seconds until all is done; None before anything is known.
 
-    A run takes as long as those of its dataset and approach did on average, else of its dataset, else all.
+    A run takes the mean time of runs of its dataset and approach, else of its dataset, else of all.
     """
     done = runs[runs["status"] == "done"]
     left = runs[runs["status"].isin(["waiting", "running"])]

@@ -76,7 +76,7 @@ class StoreError(OSError):
 
 
 class Plan(NamedTuple):
-    """What a driver set out to do: runs as (dataset, approach, seed, key), and datasets it has skipped."""
+    """The plan of a driver: runs as (dataset, approach, seed, key), and datasets it has skipped."""
 
     study: str
     runs: list[tuple[str, str, int, str]]
@@ -146,15 +146,15 @@ class Store:
         return int(cursor.lastrowid or 0)
 
     def finish(self, number: int, result: Mapping[str, Any]) -> None:
-        """Write what a run gave, see `execute`."""
+        """Write the result of a run, see `execute`."""
         environment = {name: result.get("environment", {}).get(name) for name in _ENVIRONMENT}
         own = ("error", "best_epoch", "fit_seconds", "evaluate_seconds", "peak_mb")
         facts = {**environment, **{name: result.get(name) for name in own}, "finished": time.time()}
         facts["status"] = "failed" if result.get("error") else "done"
         scores = [
             (number, epoch, score, value)
-            for epoch, found in result.get("scores", {}).items()
-            for score, value in found.items()
+            for epoch, values in result.get("scores", {}).items()
+            for score, value in values.items()
         ]
         history = [
             (number, row["epoch"], score, value)
@@ -173,12 +173,12 @@ class Store:
         return self._db.execute("DELETE FROM run WHERE status = 'running'").rowcount
 
     def note_dataset(self, source: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
-        """Remember what tables and figures say about a dataset."""
+        """Keep the facts about a dataset for tables and figures."""
         row = (json.dumps(source, sort_keys=True), json.dumps(facts))
         self._db.execute("INSERT OR REPLACE INTO dataset VALUES (?, ?)", row)
 
     def note_plan(self, study: str, runs: Iterable[Run], skipped: Iterable[str] = ()) -> None:
-        """Remember what a driver has set out to do, for `status`."""
+        """Keep the plan of a driver, for `status`."""
         listed = [[run.dataset.label, run.approach.label, run.seed, run.key] for run in runs]
         row = (study, time.time(), json.dumps(listed), json.dumps(list(skipped)))
         self._db.execute("INSERT OR REPLACE INTO plan VALUES (?, ?, ?, ?)", row)
@@ -216,7 +216,7 @@ class Store:
         return {source: json.loads(facts) for source, facts in self._db.execute("SELECT * FROM dataset")}
 
     def plan(self, study: str | None = None) -> Plan | None:
-        """What the last driver set out to do, or the last driver of a study."""
+        """The plan of the last driver, or of the last driver of a study."""
         if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'plan'").fetchone():
             return None
         where, values = ("WHERE study = ?", (study,)) if study else ("", ())

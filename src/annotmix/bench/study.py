@@ -32,7 +32,7 @@ class DatasetEntry:
     name : str
         As in `annotmix.list_datasets`.
     alias : str
-        How tables call it; by default its name.
+        Its name in tables; by default its own name.
     encoder : str, optional
         Makes features of texts or photos, such as "text:minilm".
     published : bool, default=False
@@ -54,7 +54,7 @@ class DatasetEntry:
 
     @property
     def source(self) -> dict[str, Any]:
-        """What decides about instances and labels."""
+        """The settings that determine items and labels."""
         return {"name": self.name, "encoder": self.encoder, "published": self.published}
 
 
@@ -85,7 +85,7 @@ class Run:
 
     @cached_property
     def configuration(self) -> dict[str, Any]:
-        """All that the result depends on, as JSON.
+        """Everything that the result depends on, as JSON.
 
         The approach's own parameters are all there, also those that stand at their default, so that a
         changed default is another run. Names for tables are not: studies share their runs.

@@ -37,7 +37,7 @@ def _load(source: str, data_dir: str | None) -> Dataset:
 
 
 def facts(data: Dataset) -> dict[str, Any]:
-    """What tables and figures say about a dataset."""
+    """The facts about a dataset for tables and figures."""
     labels = data.labels
     right = labels.classes[labels.label] == data.y[labels.item]
     return {

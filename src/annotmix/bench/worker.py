@@ -48,7 +48,7 @@ def prepare(source: Mapping[str, Any], data_dir: str | None) -> dict[str, Any]:
 def execute(
     configuration: Mapping[str, Any], data_dir: str | None, history: bool, modules: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Train and score; what goes wrong comes back as `error`, a traceback.
+    """Train and score; an exception is returned as `error`, a traceback.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """The command line, one module per group of commands.
 
-What is slow to import (torch, pandas) is imported inside the commands, so that help comes at once.
+Modules that are slow to import (torch, pandas) are imported inside the commands, so that help comes at once.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from typing import Annotated
 import typer
 
 import annotmix
-from annotmix.cli.bench import bench
-from annotmix.cli.datasets import datasets
-from annotmix.cli.demo import demo
-from annotmix.cli.fit import aggregate, fit
-from annotmix.cli.runs import evaluate, export, predict, report, suggest
+from annotmix.cli.bench_commands import bench
+from annotmix.cli.datasets_command import datasets
+from annotmix.cli.fit_commands import aggregate, demo, fit
+from annotmix.cli.run_commands import evaluate, export, predict, report, suggest
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 

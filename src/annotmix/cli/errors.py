@@ -1,4 +1,4 @@
-"""Mistakes of a user as one line, without a traceback; what a command prints."""
+"""Errors as one line without a traceback, and the output of commands."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def one_line(*kinds: type[Exception]) -> Iterator[None]:
         if isinstance(error, OSError) and error.strerror:
             text = f"{error.strerror}: {error.filename}" if error.filename else error.strerror
             if error.errno == errno.ENOSPC:
-                text += ". Make room and run it again; nothing half-written is left"
+                text += ". Free some space and run it again; no half-written file is left"
         typer.echo(f"Error: {' '.join(text.split())}", err=True)
         raise typer.Exit(1) from None
 
@@ -45,12 +45,12 @@ def interruptible(how_to_continue: Callable[[], str]) -> Iterator[None]:
 
 
 class Output:
-    """What a command says: lines for people, or one JSON document for machines.
+    """The output of a command: lines of text, or one JSON document.
 
     Parameters
     ----------
     quiet : bool
-        Lines are not said.
+        Print no lines.
     as_json : bool
         Lines go to stderr, so that stdout holds nothing but the document.
     """
@@ -59,19 +59,19 @@ class Output:
         self.quiet, self.as_json = quiet, as_json
 
     def say(self, line: str) -> None:
-        """A line about what is being done."""
+        """Print a line about the progress."""
         if not self.quiet:
             typer.echo(line, err=self.as_json)
 
     def document(self, content: Any) -> None:
-        """The one document; nothing where none is wanted."""
+        """Print the JSON document, with --json."""
         if self.as_json:
             from annotmix._common.files import to_json
 
             typer.echo(json.dumps(to_json(content), ensure_ascii=False, allow_nan=False))
 
     def table(self, table: pd.DataFrame, out: Path | None, as_json: bool) -> None:
-        """A table: a CSV file, or stdout as CSV or JSON."""
+        """Write a table to a CSV file, or print it as CSV or JSON."""
         from annotmix._common.files import write_text
         from annotmix.runs.spreadsheet import to_csv
 

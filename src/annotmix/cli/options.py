@@ -33,12 +33,14 @@ Weight = Annotated[
     typer.Option("--weight", help="Column by which labels count, such as a confidence from 0 to 1."),
 ]
 Missing = Annotated[
-    list[str] | None, typer.Option("--missing", help="A label that stands for no label; can be given again.")
+    list[str] | None, typer.Option("--missing", help="A label that stands for no label; can be repeated.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="The same seed gives the same result.")]
+Csv = Annotated[Path | None, typer.Option(help="CSV file; without it, stdout.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 ItemColumn = Annotated[
     str | None, typer.Option("--item-column", help="Column of the features or texts that names the item.")
 ]
 TextColumn = Annotated[str | None, typer.Option("--text-column", help="Column of the texts.")]
-Ids = Annotated[Path | None, typer.Option("--ids", help="Ids of the rows of an NPY array, one a line.")]
+Ids = Annotated[Path | None, typer.Option("--ids", help="Ids of the rows of an NPY array, one per line.")]

@@ -1,4 +1,4 @@
-"""The table of datasets: those of the paper, their variants, and one that needs no files.
+"""The table of datasets: the paper's, their variants, and one that needs no files.
 
 Checksums are of the files as their homes give them: SHA-256 computed from the files themselves, MD5 as
 published with torchvision and torchtext. Where there is none (mgc, labelme, cifar10h, aloi), the format alone

@@ -1,8 +1,8 @@
-"""Readers for CIFAR images and for what people said about them.
+"""Readers for CIFAR images and for their labels by human annotators.
 
 The images come as pickles, and the labels of CIFAR-N as PyTorch files, which are pickles in a zip archive.
-Nothing but numbers, strings, lists, dictionaries and numpy arrays is ever made of them: a file that asks for
-more is refused.
+Only numbers, strings, lists, dictionaries and numpy arrays are ever made from them: a file with anything else
+is refused.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ _ARRAY_MAKERS = {("numpy.core.multiarray", "_reconstruct"), ("numpy._core.multia
 
 
 def read_cifar_h(paths: Mapping[str, Path], classes: tuple[str, ...], n_annotators: int) -> Raw:
-    """CIFAR-10H: the test images, labelled by the `n_annotators` least accurate people.
+    """CIFAR-10H: the test images, labelled by the `n_annotators` least accurate annotators.
 
-    Attention checks are left out. Of several labels of one person for one image the first is kept; of equally
-    accurate people the one with the lower number comes first.
+    Attention checks are left out. Of several labels of one annotator for one image the first is kept; among
+    equally accurate annotators the one with the lower number comes first.
     """
     table = read_csv(paths["labels"], decode(paths["labels"], _member(paths["labels"], ".csv")))
     needed = ("annotator_id", "is_attn_check", "true_label", "chosen_label", "cifar10_test_test_idx")
@@ -62,18 +62,18 @@ def read_cifar_h(paths: Mapping[str, Path], classes: tuple[str, ...], n_annotato
     kept = [row for row, cells in enumerate(rows.cells) if cells[check].strip() != "1"]
     rows = Rows(rows.path, [rows.lines[row] for row in kept], [rows.cells[row] for row in kept])
     last = len(classes) - 1
-    person = rows.integers(rows.column(place["annotator_id"]), 0, 10**6, "annotator_id")
+    number = rows.integers(rows.column(place["annotator_id"]), 0, 10**6, "annotator_id")
     image = rows.integers(rows.column(place["cifar10_test_test_idx"]), 0, 9999, "cifar10_test_test_idx")
     true = rows.integers(rows.column(place["true_label"]), 0, last, "true_label")
     codes = rows.integers(rows.column(place["chosen_label"]), 0, last, "chosen_label")
-    people, annotator = np.unique(person, return_inverse=True)
-    if len(people) < n_annotators:
+    annotators, annotator = np.unique(number, return_inverse=True)
+    if len(annotators) < n_annotators:
         raise DatasetFileError(
-            paths["labels"], f"labels of {len(people)} people; {n_annotators} were expected."
+            paths["labels"], f"labels of {len(annotators)} annotators; {n_annotators} were expected."
         )
     accuracy = np.bincount(annotator, true == codes) / np.bincount(annotator)
     worst = np.sort(np.argsort(accuracy, kind="stable")[:n_annotators])
-    _, first = np.unique(person * 10_000 + image, return_index=True)
+    _, first = np.unique(number * 10_000 + image, return_index=True)
     chosen = first[np.isin(annotator[first], worst)]
     images, item = np.unique(image[chosen], return_inverse=True)
     labels = Annotations(
@@ -81,7 +81,7 @@ def read_cifar_h(paths: Mapping[str, Path], classes: tuple[str, ...], n_annotato
         np.searchsorted(worst, annotator[chosen]),
         codes[chosen],
         images,
-        people[worst],
+        annotators[worst],
         objects(classes),
     )
     y = np.zeros(len(images), dtype=np.int64)
@@ -111,17 +111,17 @@ def read_cifar_n(
 ) -> Raw:
     """CIFAR-10N and CIFAR-100N: the training images, each with one label.
 
-    Row i // `batch` of the table of people belongs to image i. Where three people labelled an image, the
-    label is that of the first whose own label it is.
+    Row i // `batch` of the table of annotators belongs to image i. Where three annotators labelled an image,
+    the label counts for the first of them who gave it.
 
     Parameters
     ----------
     label : str
         Which labels of the file to take.
     candidates : tuple of (str, str)
-        Names of the labels of every person and of the column with the number of that person.
+        Names of the labels of every annotator and of the column with the annotator's number.
     batch : int
-        Images that a person saw at once.
+        Images that an annotator saw at once.
     train, test : str
         Files with the images.
     """
@@ -132,15 +132,17 @@ def read_cifar_n(
         raise DatasetFileError(paths["labels"], "its labels are not of one length.")
     who = (own == codes[:, None]).argmax(axis=1)
     if not (own[np.arange(len(y)), who] == codes).all():
-        raise DatasetFileError(paths["labels"], f"some of its {label!r} are the labels of nobody.")
+        raise DatasetFileError(
+            paths["labels"], f"some of its {label!r} were given by none of the annotators."
+        )
     place, rows = split_header(read_csv(paths["people"]), *(column for _, column in candidates))
     if len(rows) * batch != len(y):
         raise DatasetFileError(paths["people"], f"{len(rows)} rows; {len(y) // batch} were expected.")
-    people = np.stack(
+    annotators = np.stack(
         [rows.integers(rows.column(place[name]), 0, 10**6, name) for _, name in candidates], axis=1
     )
     image = np.arange(len(y))
-    names, annotator = np.unique(people[image // batch, who], return_inverse=True)
+    names, annotator = np.unique(annotators[image // batch, who], return_inverse=True)
     labels = Annotations(image, annotator, codes, image, names, objects(classes))
     parts = {"train": Part(y, image)}
     if "images" in paths:
@@ -188,7 +190,7 @@ class _Unpickler(pickle._Unpickler):  # the one in Python: the one in C lets a d
     """Makes numpy arrays of plain numbers and nothing else that would need a name."""
 
     def find_class(self, module: str, name: str) -> Callable[..., Any]:
-        """What a pickle may call."""
+        """The functions that a pickle may call."""
         if (module, name) in _ARRAY_MAKERS:
             return _empty_array
         if (module, name) in {("numpy", "ndarray"), ("numpy", "dtype")}:
@@ -225,10 +227,10 @@ def _images_part(folder: Path, names: list[str], n_classes: int) -> Part:
 
 
 def _require_same(path: Path, y: Codes, truth: Codes) -> None:
-    """The files with the labels and with the images must mean the same images."""
+    """The files with the labels and with the images must be about the same images."""
     if len(y) != len(truth) or (y != truth).any():
         raise DatasetFileError(
-            path, "its true classes are not those of the images: the order of one differs."
+            path, "its true classes differ from those of the images: the order of one differs."
         )
 
 

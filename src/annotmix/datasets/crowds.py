@@ -17,7 +17,7 @@ from annotmix.labels.annotations import Annotations
 
 #: Simulated annotators of a dataset.
 NAMES = [f"annotator-{number:02d}" for number in range(1, 21)]
-#: What they label.
+#: The items that they label.
 LABELLED = ("train", "test")
 
 
@@ -35,7 +35,7 @@ class Crowd:
 def simulated_labels(
     spec: Spec, parts: Mapping[str, Part], classes: NDArray[Any], crowd: Crowd
 ) -> tuple[Annotations, Annotations]:
-    """A few labels of every training instance, and those of all annotators for every test instance."""
+    """A few labels of every training item, and the labels of all annotators for every test item."""
     assert spec.simulation is not None
     labelled = {name: parts[name] for name in LABELLED}
     full = (_parametric if spec.simulation.max_epochs is None else _networks)(spec, labelled, classes, crowd)
@@ -74,11 +74,11 @@ def _parametric(
     """Annotators of very different skill, who know some classes better than others."""
     rng, shape = np.random.default_rng(crowd.random_state), (len(NAMES), len(classes))
     skill = rng.uniform(0.2, 0.95, (len(NAMES), 1)) + rng.normal(0, 0.1, shape)
-    people = {
+    confusions = {
         name: hammer(len(classes), own) for name, own in zip(NAMES, skill.clip(0.02, 0.98), strict=True)
     }
     truth: dict[str, Codes] = {name: part.y for name, part in parts.items()}
-    return {name: simulate(y, people, classes=classes, random_state=rng) for name, y in truth.items()}
+    return {name: simulate(y, confusions, classes=classes, random_state=rng) for name, y in truth.items()}
 
 
 def _features(X: Any, kind: str, encoder: Any) -> NDArray[Any]:
@@ -88,6 +88,6 @@ def _features(X: Any, kind: str, encoder: Any) -> NDArray[Any]:
     features = np.asarray(encode(X), dtype=np.float32)
     if features.ndim != 2 or len(features) != len(X):
         raise ValueError(
-            f"encoder must make a row of features of each of {len(X)} {kind}s, found shape {features.shape}."
+            f"encoder must return {len(X)} rows of features, one per {kind}, found shape {features.shape}."
         )
     return features

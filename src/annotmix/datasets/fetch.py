@@ -1,4 +1,4 @@
-"""Where the files of datasets are: in the folders of the user, or downloaded from their homes.
+"""Finding the files of datasets in the user's folders, or downloading them.
 
 Why not pooch: every call downloads into a temporary file of its own, so that a download that broke off starts
 again (archives here have up to 600 MB) and several processes fetch the same file several times (its issue 411
@@ -33,7 +33,7 @@ from annotmix.datasets.spec import File
 
 #: Environment variable that names a data folder.
 VARIABLE = "ANNOTMIX_DATA"
-#: Seconds without an answer after which a server counts as out of reach.
+#: Seconds without a response after which a server counts as unreachable.
 TIMEOUT = 10.0
 _MEGABYTE = 1 << 20
 
@@ -49,7 +49,7 @@ def data_folders(data_dir: str | os.PathLike[str] | None = None) -> list[Path]:
 
 
 def find(file: File, folders: Iterable[Path]) -> Path | None:
-    """Where a file or folder is, None where it is nowhere."""
+    """The path of a file or folder, None where it is in no folder."""
     places = (folder / path for folder in folders for path in (file.path, *file.also))
     return next((place for place in places if place.exists()), None)
 
@@ -60,7 +60,7 @@ def obtain(
     download: bool = True,
     progress: bool = True,
 ) -> dict[str, Path]:
-    """The places of files by their keys; those that are nowhere are downloaded.
+    """The paths of files by their keys; missing files are downloaded.
 
     A download goes into the first of the folders that can be written to.
     """
@@ -107,8 +107,8 @@ def _fetch(file: File, others: Iterable[File], folder: Path, progress: bool) -> 
 def _download(url: str, path: Path, checksum: str | None, progress: bool) -> None:
     """Fetch `url` as `path`, which appears only when it is whole and has its checksum.
 
-    What arrived before a failure stays beside it as `.part`, and the next try resumes there if the
-    server can and its file is still the same.
+    A broken download stays beside it as `.part`, and the next try resumes there if the server supports it
+    and its file is still the same.
     """
     locks = cache_folder() / "locks"
     locks.mkdir(parents=True, exist_ok=True)
@@ -119,7 +119,7 @@ def _download(url: str, path: Path, checksum: str | None, progress: bool) -> Non
         _receive(url, part, progress)
         if checksum is not None and not matches(part, checksum):
             part.unlink()
-            raise DatasetFileError(path, f"what {url} gave does not have the {checksum}; it was thrown away.")
+            raise DatasetFileError(path, f"the file from {url} does not have the {checksum}; it was deleted.")
         part.replace(path)
 
 
@@ -144,8 +144,8 @@ def _receive(url: str, part: Path, progress: bool) -> None:
 
 
 def _open(url: str, part: Path) -> Any:
-    """The server's answer: what is missing of `part` where that is possible, else the whole file."""
-    # some servers turn away what calls itself Python
+    """The server's response: the missing bytes of `part` where possible, else the whole file."""
+    # some servers refuse clients that call themselves Python
     request = urllib.request.Request(url, headers={"User-Agent": "annotmix"})
     if part.exists():
         request.add_header("Range", f"bytes={part.stat().st_size}-")
@@ -155,7 +155,7 @@ def _open(url: str, part: Path) -> Any:
     except urllib.error.HTTPError as error:
         if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             raise
-        part.unlink()  # nothing is missing of it, or it is longer than the file: begin anew
+        part.unlink()  # it is complete, or longer than the file: start again
         return _open(url, part)
 
 
@@ -166,7 +166,7 @@ def _keep_for_later(part: Path, modified: str | None) -> None:
 
 
 def _unpack(archive: Path, files: Iterable[File], folder: Path, progress: bool) -> None:
-    """Put what is needed of a tar archive in its places; each appears in one step."""
+    """Extract the needed files of a tar archive to their paths, each in one step."""
     with tempfile.TemporaryDirectory(dir=archive.parent, prefix=".unpacking-") as temporary:
         try:
             with open(archive, "rb") as raw, tarfile.open(fileobj=raw, mode="r:*") as tar:

@@ -1,4 +1,4 @@
-"""Datasets that people labelled."""
+"""Datasets with labels of human annotators."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _labelme(name: str) -> File:
 _LABELME = Spec(
     name="labelme",
     kind="image",
-    description="Photos of eight kinds of scenes, labelled by workers of Amazon Mechanical Turk.",
+    description="Photos of eight kinds of scenes, labelled on Amazon Mechanical Turk.",
     citation="Rodrigues & Pereira (2018). Deep learning from crowds. AAAI.",
     licence="not stated; for research",
     reader=read_label_matrix,
@@ -48,7 +48,7 @@ _LABELME = Spec(
         **{f"classes {part}": _labelme(f"labels_{part}.txt") for part in PARTS},
         **{f"names {part}": _labelme(f"filenames_{part}.txt") for part in PARTS},
     },
-    instances={part: _labelme(part) for part in PARTS},
+    item_files={part: _labelme(part) for part in PARTS},
     classes=words("highway insidecity tallbuilding street forest coast mountain opencountry"),
     sizes={"train": 1000, "valid": 500, "test": 1188},
     paper=Figures(1000, 500, 1188, 8, 59, 2.5, 43, 26.0),
@@ -57,7 +57,7 @@ _LABELME = Spec(
 _CIFAR10H = Spec(
     name="cifar10h",
     kind="image",
-    description="CIFAR-10's test images, labelled by the 100 least accurate of 2571 people.",
+    description="CIFAR-10's test images, labelled by the 100 least accurate of 2571 annotators.",
     citation="Peterson, Battleday, Griffiths & Russakovsky (2019). Human uncertainty makes classification "
     "more robust. ICCV.",
     licence="CC BY-NC-SA 4.0",
@@ -69,7 +69,7 @@ _CIFAR10H = Spec(
             "https://github.com/jcpeterson/cifar-10h/raw/master/data/cifar10h-raw.zip",
         )
     },
-    instances={"images": _CIFAR10_IMAGES},
+    item_files={"images": _CIFAR10_IMAGES},
     classes=CIFAR10_CLASSES,
     options={"n_annotators": 100},
     sizes={"test": 50_000},
@@ -80,7 +80,7 @@ _CIFAR10H = Spec(
 _CIFAR10N = Spec(
     name="cifar10n",
     kind="image",
-    description="CIFAR-10's training images with one label each: the worst of those of three people.",
+    description="CIFAR-10's training images with one label each, the worst of three annotators' labels.",
     citation="Wei, Zhu, Cheng, Liu, Niu & Liu (2022). Learning with noisy labels revisited: a study using "
     "real-world human annotations. ICLR.",
     licence="CC BY-NC 4.0",
@@ -98,7 +98,7 @@ _CIFAR10N = Spec(
             "sha256:50fcbe619a003d0b804a20ece51447dcdb48978c60e1202371d08302b2e14351",
         ),
     },
-    instances={"images": _CIFAR10_IMAGES},
+    item_files={"images": _CIFAR10_IMAGES},
     classes=CIFAR10_CLASSES,
     options={
         "label": "worse_label",
@@ -116,7 +116,7 @@ HUMAN = (
     Spec(
         name="mgc",
         kind="tabular",
-        description="Songs of ten genres, labelled by workers of Amazon Mechanical Turk.",
+        description="Songs of ten genres, labelled on Amazon Mechanical Turk.",
         citation="Rodrigues, Pereira & Ribeiro (2013). Learning from multiple annotators: distinguishing "
         "good from random labelers. Pattern Recognition Letters 34(12).",
         licence="not stated; for research",
@@ -137,16 +137,16 @@ HUMAN = (
         _LABELME,
         name="labelme-vgg16",
         kind="tabular",
-        description="LabelMe as 512 features a photo: VGG-16, averaged over positions (paper: DINOv2).",
+        description="LabelMe as 512 features per photo: VGG-16, averaged over positions (paper: DINOv2).",
         files={**_LABELME.files, **{part: File(f"labelme/vgg16_avg_{part}.npy") for part in PARTS}},
-        instances={},
+        item_files={},
     ),
     _CIFAR10H,
     *(
         replace(
             _CIFAR10H,
             name=f"cifar10h-{k}",
-            description=f"CIFAR-10's test images, labelled by the {k} least accurate of 2571 people.",
+            description=f"CIFAR-10's test images, labelled by the {k} least accurate of 2571 annotators.",
             options={"n_annotators": k},
             paper=Figures(valid=500, test=49_500, classes=10, annotators=k) if k < 100 else _CIFAR10H.paper,
         )
@@ -156,7 +156,7 @@ HUMAN = (
     replace(
         _CIFAR10N,
         name="cifar100n",
-        description="CIFAR-100's training images with the label of one person each.",
+        description="CIFAR-100's training images with the label of one annotator each.",
         files={
             "labels": File(
                 "cifar100n/CIFAR-100_human.pt",
@@ -169,7 +169,7 @@ HUMAN = (
                 "sha256:22b9ca66e25a9c0663ddc415ea3a5b9063f30d434d802ccbd0f0bf3d532d19a9",
             ),
         },
-        instances={"images": _CIFAR100_IMAGES},
+        item_files={"images": _CIFAR100_IMAGES},
         classes=CIFAR100_CLASSES,
         options={
             "label": "noisy_label",

@@ -1,4 +1,4 @@
-"""From the name of a dataset to its instances, labels and true classes, split as in the paper."""
+"""From the name of a dataset to its items, labels and true classes, split as in the paper."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Dataset:
     Attributes
     ----------
     name, kind, description, citation, licence : str
-        `kind` says what instances are: "tabular", "text" or "image".
+        `kind` is the kind of the items: "tabular", "text" or "image".
     X, X_valid, X_test : array, shapes (n, ...)
         Standardised features (float32) of tables, strings of texts, paths of photos, or small images as
         bytes, shape (n, channels, height, width).
     labels : Annotations
-        What annotators said about X, item by item in the order of X.
+        Labels of X, in the order of X.
     y, y_valid, y_test : array, shapes (n,)
         True classes.
     test_labels : Annotations or None
-        What simulated annotators, all of them, said about X_test.
+        Labels of X_test by all simulated annotators.
     classes : array, shape (n_classes,)
     settings : dict
         The paper's settings as keyword arguments of an estimator.
@@ -59,7 +59,7 @@ class Dataset:
     licence: str
 
     def __repr__(self) -> str:
-        sizes = f"{len(self.y)} / {len(self.y_valid)} / {len(self.y_test)} instances"
+        sizes = f"{len(self.y)} / {len(self.y_valid)} / {len(self.y_test)} items"
         return f"Dataset({self.name!r}, {self.kind}, {sizes}, {self.labels.n_annotators} annotators)"
 
 
@@ -83,17 +83,17 @@ def load_dataset(
     data_dir : path, optional
         Where files are looked for first; then in the folder that ANNOTMIX_DATA names, then in the cache.
     download : bool, default=True
-        Fetch files that are nowhere from their original homes, into the first folder that can be written to.
+        Download missing files from their original sources, into the first folder that can be written to.
     encoder : callable or object with `transform`, optional
-        Makes features, shape (n, d), of texts or paths of photos; simulated annotators learn from these. X
+        Computes features, shape (n, d), of texts or paths of photos; simulated annotators learn from these. X
         stays as it is.
     published : bool, default=False
         Simulate annotators as the published experiments did, with the learning rate 1e-3 for all of them in
-        place of one drawn for each: they err more often, as Table 1 of the paper has it.
+        place of one drawn for each: they are wrong more often, as in Table 1 of the paper.
     random_state : int, default=0
-        Of splits that have to be drawn, and of simulated annotators. 0 is the one to compare results with.
+        Seed of random splits and of simulated annotators. Compare results with the seed 0.
     n_jobs : int, default=1
-        Processes that train simulated annotators. What they said is kept in the cache.
+        Processes that train simulated annotators. Their labels are kept in the cache.
     progress : bool, default=True
         Show how far downloads and simulations are.
 
@@ -101,7 +101,7 @@ def load_dataset(
     --------
     >>> from annotmix.datasets import load_dataset
     >>> load_dataset("digits")
-    Dataset('digits', tabular, 1197 / 100 / 500 instances, 20 annotators)
+    Dataset('digits', tabular, 1197 / 100 / 500 items, 20 annotators)
     """
     spec = get_spec(name)
     if spec.needs_encoder and encoder is None:
@@ -109,7 +109,7 @@ def load_dataset(
             f"The annotators of {name!r} are simulated by networks that learn from features: pass encoder=, "
             f"which makes them of {spec.kind}s, for example one of annotmix.encoders."
         )
-    paths = obtain({**spec.files, **spec.instances}, data_dir, download, progress)
+    paths = obtain({**spec.files, **spec.item_files}, data_dir, download, progress)
     crowd = Crowd(encoder, published, random_state, n_jobs, progress)
     return build(spec, read_parts(spec, paths, random_state), crowd)
 
@@ -129,13 +129,13 @@ def get_spec(name: str) -> Spec:
 
 
 def read_parts(spec: Spec, paths: Mapping[str, Path], random_state: int = 0) -> Raw:
-    """What the files hold, checked for its size and split into train, valid and test."""
+    """The content of the files, checked for its size and split into train, valid and test."""
     raw = spec.read(paths)
     for part, size in spec.sizes.items():
         if part in raw.parts and len(raw.parts[part]) != size:
             place = paths.get(part) or next(iter(paths.values()), Path(spec.name))
             raise DatasetFileError(
-                place, f"{len(raw.parts[part])} instances where {spec.name} has {size}; is the file cut off?"
+                place, f"{len(raw.parts[part])} items where {spec.name} has {size}; is the file cut off?"
             )
     parts = dict(raw.parts)
     for into, out_of, count in spec.draws:
@@ -146,7 +146,7 @@ def read_parts(spec: Spec, paths: Mapping[str, Path], random_state: int = 0) -> 
 
 
 def build(spec: Spec, raw: Raw, crowd: Crowd) -> Dataset:
-    """A dataset from what its files hold; annotators are simulated where they have to be."""
+    """A dataset from the content of its files; annotators are simulated where there are none."""
     parts = raw.parts
     if spec.kind == "tabular":
         parts = _standardised(parts)
@@ -165,7 +165,7 @@ def build(spec: Spec, raw: Raw, crowd: Crowd) -> Dataset:
 
 
 def _draw(y: Codes, count: int, random_state: int) -> tuple[Codes, Codes]:
-    """Positions of `count` instances, stratified by class, and of the others, both in rising order."""
+    """Positions of `count` items, stratified by class, and of the others, both in rising order."""
     from sklearn.model_selection import train_test_split
 
     taken, left = train_test_split(np.arange(len(y)), train_size=count, random_state=random_state, stratify=y)

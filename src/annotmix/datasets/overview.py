@@ -24,7 +24,7 @@ COLUMNS = {
     "test": ("test", ",d"),
     "classes": ("classes", ",d"),
     "annotators": ("annotators", ",d"),
-    "labels_per_instance": ("labels/instance", ".1f"),
+    "labels_per_item": ("labels/item", ".1f"),
     "labels_per_annotator": ("labels/annotator", ",.0f"),
     "percent_false": ("% false", ".1f"),
 }
@@ -32,19 +32,19 @@ Folder = str | os.PathLike[str] | None
 
 
 def count(name: str, data_dir: Folder = None, published: bool = False) -> tuple[Figures, str]:
-    """The figures of the files that are here, and what is missing for the others.
+    """The figures of the available files, and a note about missing ones.
 
-    Labels of people are counted from the files with the labels alone. Annotators of tables are simulated,
-    which takes a while the first time; those of texts and photos are not.
+    Labels of human annotators are counted from the files with the labels alone. Annotators of tables are
+    simulated, which takes a while the first time; annotators of texts and photos are not.
     """
     spec, folders = get_spec(name), data_folders(data_dir)
     if absent := _absent(spec.files.values(), folders):
         return Figures(), f"missing: {', '.join(absent)}"
     paths, note = _found(spec.files, folders), ""
-    if absent := _absent(spec.instances.values(), folders):
+    if absent := _absent(spec.item_files.values(), folders):
         note = f"missing: {', '.join(absent)}"
     else:
-        paths |= _found(spec.instances, folders)
+        paths |= _found(spec.item_files, folders)
     raw = read_parts(spec, paths)
     labels, y = raw.labels, raw.parts["train"].y
     if spec.simulation is not None and not spec.needs_encoder:
@@ -57,7 +57,7 @@ def count(name: str, data_dir: Folder = None, published: bool = False) -> tuple[
 
 
 def table(names: Iterable[str] | None = None, data_dir: Folder = None, published: bool = False) -> str:
-    """The figures of the files and those of the paper, two rows per dataset, as a Markdown table.
+    """The figures of the files and of the paper, two rows per dataset, as a Markdown table.
 
     Without `names`: all datasets; one with a damaged file gets a note in place of figures.
     """
@@ -92,10 +92,10 @@ def listing(data_dir: Folder = None) -> str:
 
 
 def presence(spec: Spec, folders: list[Path]) -> tuple[str, str]:
-    """How much of a dataset is at hand, in a word or two, and in which folders."""
+    """How much of a dataset is available, in a word or two, and in which folders."""
     if not spec.files:
         return "built in", "–"
-    files = [*spec.files.values(), *spec.instances.values()]
+    files = [*spec.files.values(), *spec.item_files.values()]
     where = [folder for folder in folders if len(_absent(files, [folder])) < len(files)]
     absent = _absent(files, folders)
     share = "no" if not where else "in part" if absent else "yes"
@@ -105,10 +105,10 @@ def presence(spec: Spec, folders: list[Path]) -> tuple[str, str]:
 
 
 def describe(name: str, data_dir: Folder = None, published: bool = False) -> str:
-    """All about one dataset: what it is, its files, and its figures beside those of the paper."""
+    """One dataset: its description, its files, and its figures beside the paper's."""
     spec, folders = get_spec(name), data_folders(data_dir)
     lines = [f"{name}: {spec.description}", f"Citation: {spec.citation}", f"Licence: {spec.licence}"]
-    lines += [_about(file, folders) for file in (*spec.files.values(), *spec.instances.values())]
+    lines += [_about(file, folders) for file in (*spec.files.values(), *spec.item_files.values())]
     return "\n".join([*lines, "", table([name], data_dir, published)])
 
 
@@ -129,7 +129,7 @@ def _figures(raw: Raw, labels: Annotations | None, y: Codes) -> Figures:
         **sizes,
         classes=len(raw.classes),
         annotators=labels.n_annotators,
-        labels_per_instance=len(labels) / labels.n_items,
+        labels_per_item=len(labels) / labels.n_items,
         labels_per_annotator=len(labels) / labels.n_annotators,
         percent_false=100 * float(np.mean(labels.label != y[labels.item])),
     )

@@ -41,7 +41,7 @@ PARTS = ("train", "valid", "test")
 def read_crowd_table(paths: Paths, classes: Sequence[str]) -> Raw:
     """Tables with a header: `id`, features, `class`; a third one with one row per label and the `annotator`.
 
-    Of several labels of one annotator for one instance the first is kept.
+    Of several labels of one annotator for one item the first is kept.
     """
     columns, train = _feature_table(paths["train"], classes)
     same, test = _feature_table(paths["test"], classes)
@@ -116,7 +116,7 @@ def read_class_first(paths: Paths, classes: Sequence[str]) -> Raw:
 
 
 def read_libsvm(paths: Paths, classes: None, n_features: int) -> Raw:
-    """Lines `class index:value …` with rising indices from 1; what is absent is 0. May be a bz2 file."""
+    """Lines `class index:value …` with rising indices from 1; absent values are 0. May be a bz2 file."""
     path = paths["data"]
     content = path.read_bytes()
     if path.suffix == ".bz2":
@@ -196,7 +196,7 @@ def read_mat(paths: Paths, classes: Sequence[int], checksums: Mapping[str, str])
     for part, key in zip(PARTS, ("trnid", "valid", "tstid"), strict=True):
         number = _mat(paths["parts"], key, len(label))
         if len(np.unique(number)) < len(number):
-            raise DatasetFileError(paths["parts"], f"a photo stands twice in {key!r}.")
+            raise DatasetFileError(paths["parts"], f"a photo is listed twice in {key!r}.")
         names = objects(f"image_{n:05d}.jpg" for n in number)
         X = _photos(paths["images"], names) if "images" in paths else None
         parts[part] = Part(label[number - 1] - 1, names, X)

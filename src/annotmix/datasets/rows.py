@@ -1,4 +1,4 @@
-"""What all readers share: rows of text with their line numbers, checked cell by cell, and what they return.
+"""Helpers and results of all readers: rows of text with their line numbers, checked cell by cell.
 
 A reader never lets a damaged file pass as a whole one: it raises `DatasetFileError`, which names the file and
 the line. Blank lines and a byte order mark are skipped.
@@ -23,7 +23,7 @@ Codes = NDArray[np.int64]
 
 
 class DatasetFileError(ValueError):
-    """A file that is not what it should be."""
+    """A file that is damaged or of another format."""
 
     def __init__(self, path: Path, problem: str, line: int | None = None):
         super().__init__(f"{str(path)!r}{'' if line is None else f', line {line}'}: {problem}")
@@ -31,7 +31,7 @@ class DatasetFileError(ValueError):
 
 @dataclass(frozen=True)
 class Part:
-    """Instances of one part of a dataset.
+    """Items of one part of a dataset.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Part:
     items : array, shape (n,)
         Their names.
     X : array, shape (n, ...), optional
-        Features, texts, paths or images; None where the files with the instances are absent.
+        Features, texts, paths or images; None where the files with the items are absent.
     """
 
     y: Codes
@@ -51,13 +51,13 @@ class Part:
         return len(self.y)
 
     def take(self, index: Codes) -> Part:
-        """The instances at these positions."""
+        """The items at these positions."""
         return Part(self.y[index], self.items[index], None if self.X is None else self.X[index])
 
 
 @dataclass(frozen=True)
 class Raw:
-    """What the files of a dataset hold.
+    """The content of a dataset's files.
 
     Parameters
     ----------
@@ -124,11 +124,11 @@ class Rows:
         return values
 
     def unique(self, column: Sequence[str], what: str) -> NDArray[Any]:
-        """The cells as names, none of which may stand twice."""
+        """The cells as names without repetitions."""
         seen: dict[str, int] = {}
         for row, cell in enumerate(column):
             if seen.setdefault(cell, row) != row:
-                raise self.error(row, f"{what} {cell!r:.60} stood already in line {self.lines[seen[cell]]}.")
+                raise self.error(row, f"{what} {cell!r:.60} is already in line {self.lines[seen[cell]]}.")
         return objects(column)
 
     def error(self, row: int, problem: str) -> DatasetFileError:
@@ -153,12 +153,12 @@ def decode(path: Path, content: bytes, encoding: str = "utf-8") -> str:
 
 
 def guarded(path: Path, read: Callable[[], Any]) -> Any:
-    """What `read` makes of a binary file; a damaged one may do anything to its parser."""
+    """The result of `read` on a binary file; a damaged file may raise any error."""
     try:
         return read()
     except Exception as error:
         reason = str(error).split("\n")[0] or type(error).__name__
-        raise DatasetFileError(path, f"damaged, or not what it should be ({reason:.200}).") from error
+        raise DatasetFileError(path, f"damaged, or of another format ({reason:.200}).") from error
 
 
 def read_lines(path: Path, encoding: str = "utf-8") -> Rows:
@@ -207,7 +207,7 @@ def split_header(rows: Rows, *needed: str) -> tuple[dict[str, int], Rows]:
     if missing := [name for name in needed if name not in header]:
         raise rows.error(0, f"no column {missing[0]!r}; the columns are {some(header)}.")
     if len(set(header)) < len(header):
-        raise rows.error(0, "a column stands twice in the header.")
+        raise rows.error(0, "a column is repeated in the header.")
     return {name: place for place, name in enumerate(header)}, Rows(rows.path, rows.lines[1:], rows.cells[1:])
 
 

@@ -69,7 +69,7 @@ SIMULATED = (
             for key, name in (("classes", "imagelabels.mat"), ("parts", "setid.mat"))
         },
         options={"checksums": _FLOWERS_SHA256},
-        instances={
+        item_files={
             "images": File(
                 "flowers102/jpg",
                 f"{_FLOWERS_URL}/102flowers.tgz",
@@ -138,7 +138,7 @@ SIMULATED = (
         reader=readers.read_photo_lists,
         settings=ENCODED,
         files={"lists": File("dtd/labels", _DTD_URL, _DTD_MD5, inside="dtd/labels")},
-        instances={"images": File("dtd/images", _DTD_URL, _DTD_MD5, inside="dtd/images")},
+        item_files={"images": File("dtd/images", _DTD_URL, _DTD_MD5, inside="dtd/images")},
         sizes={"train": 1880, "valid": 1880, "test": 1880},
         simulation=Simulation((1, 1), max_epochs=10),
         paper=Figures(1880, 1880, 1880, 47, 20, 1.0, 94, 76.8),

@@ -1,4 +1,4 @@
-"""What the table of datasets is made of."""
+"""The columns of the table of datasets."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class File:
     path : str
         Its place in a data folder.
     url : str, optional
-        Its original home, or that of the archive that holds it.
+        Its original address, or the address of the archive that holds it.
     checksum : str, optional
-        "sha256:…" or "md5:…" of what `url` gives, checked after a download. None where no trustworthy one is
+        "sha256:…" or "md5:…" of the file at `url`, checked after a download. None where no trustworthy one is
         known: then only the format is checked, when the file is read.
     inside : str, optional
-        Its path in the archive that `url` gives.
+        Its path in the archive at `url`.
     also : tuple of str
         Other places in a data folder where it is accepted.
     """
@@ -69,7 +69,7 @@ class Figures:
     test: int | None = None
     classes: int | None = None
     annotators: int | None = None
-    labels_per_instance: float | None = None
+    labels_per_item: float | None = None
     labels_per_annotator: float | None = None
     percent_false: float | None = None
 
@@ -81,9 +81,9 @@ class Simulation:
     Parameters
     ----------
     per_item : (int, int)
-        Least and most labels of a training instance.
+        Least and most labels of a training item.
     max_epochs : int, optional
-        Networks train for up to as many epochs. None: confusion matrices in place of networks.
+        Maximum number of epochs of a network. None: confusion matrices in place of networks.
     a, b : (float, float)
         Ranges of the two parameters of the Beta distribution of the ratio of a class that a network sees.
     """
@@ -99,7 +99,7 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-#: Draw `count` instances for the part `into`, stratified by class, out of the part `out_of`.
+#: Draw `count` items for the part `into`, stratified by class, out of the part `out_of`.
 Draw = tuple[str, str, int]
 
 
@@ -110,27 +110,27 @@ class Spec:
     Parameters
     ----------
     name, kind, description, citation, licence : str
-        `kind` is what an instance is: "tabular", "text" or "image".
+        `kind` is the kind of an item: "tabular", "text" or "image".
     reader : callable
-        Reads the files: `reader(paths, classes, **options)`, paths by the keys of `files` and `instances`.
+        Reads the files: `reader(paths, classes, **options)`, paths by the keys of `files` and `item_files`.
     settings : mapping
         The paper's settings as keyword arguments of an estimator.
     files : mapping of str to File
-        Files with the labels, and with the instances where these are in the same files.
-    instances : mapping of str to File
-        Files that only the instances need; without them labels can still be counted.
+        Files with the labels, and with the items where these are in the same files.
+    item_files : mapping of str to File
+        Files that only the items need; without them labels can still be counted.
     classes : tuple, optional
         Names of the classes where the files do not hold them.
     options : mapping
         Further arguments of the reader.
     sizes : mapping of str to int
-        Instances that the files hold for "train", "valid" and "test", before anything is drawn.
+        Items that the files hold for "train", "valid" and "test", before anything is drawn.
     draws : tuple of (into, out_of, count)
         How the remaining parts are drawn, in this order.
     simulation : Simulation, optional
         Where annotators are simulated.
     paper : Figures, optional
-        What Table 1 of the paper says.
+        Figures from Table 1 of the paper.
     """
 
     name: str
@@ -141,7 +141,7 @@ class Spec:
     reader: Callable[..., Raw]
     settings: Mapping[str, Any]
     files: Mapping[str, File] = field(default_factory=dict)
-    instances: Mapping[str, File] = field(default_factory=dict)
+    item_files: Mapping[str, File] = field(default_factory=dict)
     classes: tuple[Any, ...] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -156,5 +156,5 @@ class Spec:
         return simulated and self.kind != "tabular"
 
     def read(self, paths: Mapping[str, Path]) -> Raw:
-        """What the files hold; instances only where `paths` has their files."""
+        """The content of the files; items only where `paths` has their files."""
         return self.reader(paths, self.classes, **self.options)

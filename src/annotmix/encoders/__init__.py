@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from annotmix.encoders.base import Encoder
+from annotmix.encoders.encoder import Encoder
 from annotmix.encoders.image import ImageEncoder
 from annotmix.encoders.text import TextEncoder
 
@@ -33,7 +33,7 @@ def make_encoder(encoder: str | Encoder, **settings: Any) -> Encoder:
 
 
 def encoder_from_dict(saved: dict[str, Any], **settings: Any) -> Encoder:
-    """The encoder that `to_dict` described; its weights are looked for when they are first needed."""
+    """The encoder that `to_dict` described; its weights are read when they are first needed."""
     encoder = _KINDS[saved["kind"]](**saved["params"], **settings)
     encoder._expected = str(saved["fingerprint"])
     return encoder

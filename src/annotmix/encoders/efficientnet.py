@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from annotmix.encoders.checkpoints import packaged, require
+from annotmix.encoders.pretrained import packaged, require
 
 NAME = "efficientnet-lite0"
 _SIZE = 224
-#: Share of the shorter side that is looked at, around the middle.
+#: Share of the shorter side that the central crop keeps.
 _CROP = 0.875
 
 

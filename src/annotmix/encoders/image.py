@@ -11,8 +11,8 @@ from torch import Tensor
 
 from annotmix._common.progress import Progress
 from annotmix.encoders import efficientnet, pictures
-from annotmix.encoders.base import Encoder, Floats, Network
-from annotmix.encoders.checkpoints import checkpoint_files, find_checkpoint, load_checkpoint
+from annotmix.encoders.encoder import Encoder, Floats, Network
+from annotmix.encoders.pretrained import checkpoint_files, find_checkpoint, load_checkpoint
 from annotmix.networks.devices import pick_device
 
 
@@ -100,7 +100,7 @@ class ImageEncoder(Encoder):
         return [_View(image.source, hashlib.sha256(name).digest(), augmented=True) for name in names]
 
     def _images(self, inputs: Any) -> list[_View]:
-        """Every image with its key; those that are no image are named at once."""
+        """Every image with its key; one error names all inputs that are no image."""
         self._check_params(pooling=("cls", "mean"))
         if isinstance(inputs, str | os.PathLike):
             raise TypeError("The image encoder takes a list of images, found a single path: put it into one.")

@@ -1,4 +1,4 @@
-"""Reading images: files or arrays, what identifies them, and random views of them."""
+"""Reading images from files or arrays, their hashes, and random views of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from annotmix.encoders.checkpoints import require
+from annotmix.encoders.pretrained import require
 
 #: A view shows this share of the area; its shape is the image's, stretched by a factor in this range.
 _AREA, _STRETCH = (0.4, 1.0), (3 / 4, 4 / 3)
@@ -46,7 +46,7 @@ def read_all(sources: Iterable[Any], read: Callable[[Any], T]) -> list[T]:
 
 
 def content(source: Any) -> bytes:
-    """What identifies an image: a hash of its file or its pixels. A file that is no image is an error."""
+    """The hash of an image's file or pixels. A file that is no image is an error."""
     if isinstance(source, str | os.PathLike):
         data = Path(source).read_bytes()
         try:
@@ -73,7 +73,7 @@ def augmented(image: Any, key: bytes) -> Any:
     area, stretch = rng.uniform(*_AREA), math.exp(rng.uniform(*np.log(_STRETCH)))
     width = max(1, round(image.width * min(1.0, math.sqrt(area * stretch))))
     height = max(1, round(image.height * min(1.0, math.sqrt(area / stretch))))
-    left, top = (int(rng.integers(room + 1)) for room in (image.width - width, image.height - height))
+    left, top = (int(rng.integers(margin + 1)) for margin in (image.width - width, image.height - height))
     crop = image.crop((left, top, left + width, top + height))
     return crop.transpose(_pillow().Transpose.FLIP_LEFT_RIGHT) if rng.random() < 0.5 else crop
 

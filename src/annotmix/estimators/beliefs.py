@@ -1,4 +1,4 @@
-"""What a fitted model believes about items and annotators once it has seen the labels.
+"""The beliefs of a fitted model about items and annotators, given the labels.
 
 With p the classifier's probabilities and Π_m the annotator model, an item that got the labels z_m has
 
@@ -7,10 +7,10 @@ With p the classifier's probabilities and Π_m the annotator model, an item that
 a label of weight w having the exponent β w.
 
 The classifier was trained on these very labels, so p holds their evidence already; with β = 1 it would count
-twice, and q be far too sure. An annotator is judged by the q that the other labels give, as nobody's label is
-evidence for itself. An approach without an annotator model has q = p.
+twice, and q be far too sure. An annotator is judged by the q of the other labels, as a label is no evidence
+for itself. An approach without an annotator model has q = p.
 
-The files and the report of `annotmix fit` are made of these beliefs, with β = EVIDENCE for every approach.
+The files and the report of `annotmix fit` use these beliefs, with β = EVIDENCE for every approach.
 `clf.consensus` and `clf.label_quality` are not: there β is the approach's own `label_weight`, 1 for most and
 max(1/2, 1/number of labels) for annot-mix-plus. On the same model their probabilities are nearer to 0 and 1,
 and where classifier and labels disagree the label can be another.
@@ -106,8 +106,8 @@ class Beliefs:
     def confusion(self) -> Floats:
         """P(label k | true class c) of every annotator, shape (M, C, C).
 
-        From the expected counts, drawn towards the average annotator by two labels a class, so that little
-        evidence makes no extreme claims.
+        From the expected counts, drawn towards the average annotator by two labels per class, so that few
+        labels give no extreme estimates.
         """
         smooth = self.counts + PSEUDO_LABELS * self.average
         return np.asarray(smooth / smooth.sum(axis=2, keepdims=True))
@@ -115,7 +115,7 @@ class Beliefs:
     def confusion_on(
         self, row: NDArray[np.int64], annotator: NDArray[np.int64]
     ) -> Iterator[tuple[slice, Floats]]:
-        """Confusion matrices of pairs (item, annotator), a chunk of shape (n, C, C) at a time."""
+        """Confusion matrices of pairs (item, annotator), in chunks of shape (n, C, C)."""
         if self.knows_annotators:
             for chunk, log_pi in about_pairs(self.model.module_, "log_confusion", self.h, row, annotator):
                 yield chunk, log_pi.double().exp().cpu().numpy()
@@ -127,7 +127,7 @@ class Beliefs:
 
 
 def beliefs(model: MultiAnnotatorClassifier, X: Any, y: Any, items: Any = None) -> Beliefs:
-    """What a fitted model believes about X and the labels y, which `fit` would also take.
+    """The beliefs of a fitted model about X and the labels y, in any form that `fit` takes.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def beliefs(model: MultiAnnotatorClassifier, X: Any, y: Any, items: Any = None) 
     log_q = joint.copy()
     np.add.at(log_q, annotations.item, said)
     own = said
-    if annotations.weight is not None:  # all that the annotator said about the item
+    if annotations.weight is not None:  # all labels of the annotator for the item
         own = np.zeros_like(said)
         np.add.at(own, annotations.pair, said)
         own = own[annotations.pair]

@@ -10,7 +10,7 @@ from annotmix.encoders import Encoder
 from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
 
 class AnnotMixClassifier(MultiAnnotatorClassifier):
-    """Two networks, trained on mixes of (instance, annotator, label) triples."""
+    """Two networks, trained on mixes of (item, annotator, label) triples."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class AnnotMixPlusClassifier(MultiAnnotatorClassifier):
     ) -> None: ...
 
 class ConalClassifier(MultiAnnotatorClassifier):
-    """Common and individual noise layers, chosen between for each instance and annotator."""
+    """A choice between common and individual noise layers for each item and annotator."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class CrowdArClassifier(MultiAnnotatorClassifier):
     ) -> None: ...
 
 class CrowdLayerClassifier(MultiAnnotatorClassifier):
-    """A linear layer an annotator turns class probabilities into what the annotator says."""
+    """One linear layer per annotator turns class probabilities into label probabilities."""
 
     def __init__(
         self,
@@ -193,7 +193,7 @@ class DsMixupClassifier(MultiAnnotatorClassifier):
     ) -> None: ...
 
 class GeoRegFClassifier(MultiAnnotatorClassifier):
-    """A confusion matrix an annotator, regularised by the volume of the class probabilities."""
+    """One confusion matrix per annotator, regularised by the volume of the class probabilities."""
 
     def __init__(
         self,
@@ -221,7 +221,7 @@ class GeoRegFClassifier(MultiAnnotatorClassifier):
     ) -> None: ...
 
 class GeoRegWClassifier(MultiAnnotatorClassifier):
-    """A confusion matrix an annotator, regularised by the volume of all of them."""
+    """One confusion matrix per annotator, regularised by the volume of all of them."""
 
     def __init__(
         self,
@@ -336,7 +336,7 @@ class MvMixupClassifier(MultiAnnotatorClassifier):
     ) -> None: ...
 
 class TraceRegClassifier(MultiAnnotatorClassifier):
-    """A confusion matrix an annotator, regularised by its trace."""
+    """One confusion matrix per annotator, regularised by its trace."""
 
     def __init__(
         self,
@@ -364,7 +364,7 @@ class TraceRegClassifier(MultiAnnotatorClassifier):
     ) -> None: ...
 
 class TrueBaseClassifier(MultiAnnotatorClassifier):
-    """Trains on the true classes: `fit(X, y_true)` with one class a row."""
+    """Trains on the true classes: `fit(X, y_true)` with one class per row."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Masks as people have them, as codes: who marked which image, and what."""
+"""Masks in the accepted formats, as class codes with the image and the annotator of each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Masks(NamedTuple):
     Parameters
     ----------
     item, annotator : array of int, shape (P,)
-        The image and the annotator of every mask; no pair stands twice.
+        The image and the annotator of every mask; no pair is repeated.
     codes : array of int8 or int16, shape (P, height, width)
         Position of every pixel's class in `classes`; -1 where nothing was marked.
     annotators, classes : array, shapes (M,), (C,)
@@ -33,7 +33,7 @@ class Masks(NamedTuple):
     classes: Names
 
     def annotations(self, n_images: int) -> Annotations:
-        """Who marked what, for the engine: its labels are the positions of the masks."""
+        """The masks as labels for training: a label is the position of a mask."""
         position = np.arange(len(self.item))
         return Annotations(
             self.item, self.annotator, position, np.arange(n_images), self.annotators, position
@@ -49,14 +49,14 @@ def read_masks(
     classes: Iterable[Any] | None = None,
     known: Names | None = None,
 ) -> Masks:
-    """Masks in one of two forms; those without a marked pixel are left out.
+    """Masks in one of two forms; masks without a marked pixel are left out.
 
     Parameters
     ----------
     masks : array-like of int or bool, shape (n, M, height, width) or (P, height, width)
         One column per annotator, or with `images` one entry per mask. -1 or nan: not marked.
     shape : (n, height, width)
-        Of the images.
+        Height and width of the images.
     images : array-like of int, shape (P,), optional
         The image of every mask.
     annotators : iterable, optional
@@ -127,8 +127,8 @@ def _codes(
     values: NDArray[np.signedinteger[Any]], item: Index, who: Names, classes: Iterable[Any] | None
 ) -> tuple[NDArray[np.signedinteger[Any]], Names]:
     """Positions of the values among the classes, and the classes."""
-    found = np.unique(values)
-    names = as_names(found[found != -1] if classes is None else classes, None, "classes")
+    present = np.unique(values)
+    names = as_names(present[present != -1] if classes is None else classes, None, "classes")
     codes = np.full(values.shape, -1, dtype=np.min_scalar_type(-max(1, len(names))))
     for code, name in enumerate(names):
         codes[values == name] = code

@@ -1,4 +1,4 @@
-"""The scikit-learn classifier that all approaches share: validate, encode, call the engine, ask the model."""
+"""The scikit-learn classifier that all approaches share: it checks its input, trains and predicts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from annotmix.training.loop import (
 if TYPE_CHECKING:
     from typing import Self  # since Python 3.11
 
-#: Training instances that `annotator_confusion()` averages over when it gets none.
+#: Training items that `annotator_confusion()` averages over by default.
 REFERENCE_SIZE = 256
 
 
@@ -50,18 +50,18 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
     Parameters
     ----------
     encoder : str or encoder, optional
-        Turns texts or images into the instances that the backbone takes: an encoder of `annotmix.encoders`
+        Turns texts or images into the items that the backbone takes: an encoder of `annotmix.encoders`
         or its name, such as "text:minilm", "image:efficientnet-lite0" or "text:/folder/of/a/checkpoint". X
         is then a list, array or Series of texts, of image files or of uint8 images, everywhere.
     backbone : {"mlp", "cnn", "resnet18"} or torch.nn.Module, default="mlp"
-        Turns instances into features. A module of your own maps a batch to features of shape (n, H).
+        Turns items into features. A module of your own maps a batch to features of shape (n, H).
     hidden : tuple of int, default=(256, 128)
         Widths of the layers of "mlp" and "cnn".
     dropout : float, default=0.0
         Dropout after every layer of "mlp".
     max_epochs : int, default=50
     batch_size : int, default=64
-        Instances in a batch; they bring all their labels.
+        Items in a batch; each comes with all its labels.
     lr : float, default=0.01
         Learning rate of RAdam at the start; it falls to 0 along a cosine.
     weight_decay : float, default=0.0
@@ -151,12 +151,12 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
         validation: tuple[Any, ...] | Literal["labels"] | None = None,
         monitor: Mapping[str, tuple[Any, ...]] | None = None,
     ) -> Self:
-        """Train on instances and the labels that annotators gave them.
+        """Train on items and the labels that annotators gave them.
 
         Parameters
         ----------
         X : array-like, memory-mapped array or DataFrame, shape (n, n_features) or (n, ...)
-            Instances. A memory-mapped array is read batch by batch. Images of dtype uint8 stay bytes in
+            Items. A memory-mapped array is read batch by batch. Images of dtype uint8 stay bytes in
             memory and reach the backbone divided by 255. With `encoder`: texts or images.
         y : label matrix, long table, Annotations or vector
             A matrix has one row per item and one column per annotator. A long table (columns `item`,
@@ -166,12 +166,12 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
         items : iterable, optional
             Names of the rows of X.
         annotator_features : DataFrame, optional
-            What is known about annotators, indexed by their names: numbers and categories, some of which may
-            be missing. For annot-mix.
+            Features of annotators, indexed by their names: numbers and categories, some of which may be
+            missing. For annot-mix.
         validation : (X, y_true), (X, y_true, labels), (X, None, labels) or "labels", optional
-            What selects the best epoch; scored after every epoch. Clean labels by accuracy; annotators'
-            labels of instances whose true class is not known by their likelihood, label-ll; "labels" holds
-            out the labels of a tenth of the items, drawn by the seed, which are then not trained on.
+            The set that selects the best epoch; scored after every epoch. Clean labels by accuracy;
+            annotators' labels of items whose true class is not known by their likelihood, label-ll; "labels"
+            holds out the labels of a tenth of the items, drawn by the seed, which are then not trained on.
         monitor : mapping of name to (X, y_true) or (X, y_true, labels), optional
             Further sets to score after every epoch; `y_true` may be None. The scores are in `history_`.
         """
@@ -254,7 +254,7 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
         return probabilities(log_p)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of every instance, shape (n,)."""
+        """The most probable class of every item, shape (n,)."""
         _, log_p = self._encode(X)
         return np.asarray(self.classes_[log_p.argmax(dim=-1).cpu().numpy()])
 
@@ -301,7 +301,7 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
     # ---------------------------------------------------------------- inside
 
     def _hold_out(self, annotations: Annotations, which: str) -> tuple[Annotations, Annotations]:
-        """The labels that are trained on, and those that select the epoch."""
+        """The training labels, and the labels that select the epoch."""
         if which != "labels":
             raise ValueError(f'validation must be a tuple or "labels", found {which!r}.')
         self._require_annotator_model()
@@ -329,17 +329,15 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
         names = list(items) if items is not None else list(X.index) if named else None
         rows = self._rows(X, reset)
         if rows.ndim < 2:
-            raise ValueError(
-                f"X must have one row per instance and at least two dimensions, found {rows.shape}."
-            )
+            raise ValueError(f"X must have one row per item and at least two dimensions, found {rows.shape}.")
         if names is not None and len(names) != len(rows):
             raise ValueError(f"items must name the {len(rows)} rows of X, found {len(names)} names.")
         if reset:
             self._shape = tuple(rows.shape[1:] if self.encoder is None else rows.shape[-1:])
         elif tuple(rows.shape[1:]) != self._shape:
             raise ValueError(
-                f"X has instances of shape {tuple(rows.shape[1:])}, but {type(self).__name__} was trained on "
-                f"instances of shape {self._shape}."
+                f"X has items of shape {tuple(rows.shape[1:])}, but {type(self).__name__} was trained on "
+                f"items of shape {self._shape}."
             )
         return rows, names
 

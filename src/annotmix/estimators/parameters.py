@@ -28,7 +28,7 @@ def check_parameters(clf: Any, has_validation: bool) -> None:
         raise ValueError(f'select must be "last" or "best", found {clf.select!r}.')
     if clf.select == "best" and not has_validation:
         raise ValueError(
-            'select="best" needs labels to select by: clean ones, fit(X, y, validation=(X, y_true)), or some '
+            'select="best" needs validation labels: clean ones, fit(X, y, validation=(X, y_true)), or some '
             'of the annotators\' own, fit(X, y, validation="labels").'
         )
     if clf.checkpoint is not None and not isinstance(clf.random_state, int | np.integer):

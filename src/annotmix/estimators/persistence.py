@@ -1,4 +1,4 @@
-"""Saving and loading of classifiers and segmenters, and what identifies a run of them."""
+"""Saving and loading of classifiers and segmenters, and the fingerprint of a run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
     from annotmix.estimators.segmentation import AnnotMixSegmenter
 
-#: Name under which features of some training instances are kept beside the weights.
+#: Name under which features of some training items are kept beside the weights.
 REFERENCE_NAME = "reference"
 #: Parameters that have no influence on the weights.
 _NEUTRAL = {"select", "device", "devices", "progress", "checkpoint", "checkpoint_every"}
@@ -130,7 +130,7 @@ def _restore(
             else make_encoder(encoder, device=device)
         )
     elif encoder is not None:
-        raise ModelFileError("encoder= is given, but the model was trained without one.")
+        raise ModelFileError("encoder= was passed, but the model was trained without one.")
     model.classes_, model.annotators_ = (names_from_json(facts[key]) for key in ("classes", "annotators"))
     model.labels_per_annotator_ = np.array(facts["labels_per_annotator"], dtype=np.int64)
     model._shape, model.seed_, model.best_epoch_ = tuple(facts["shape"]), facts["seed"], facts["best_epoch"]

@@ -1,4 +1,4 @@
-"""annot-mix for every pixel: a fully convolutional backbone, and masks in the place of labels.
+"""annot-mix for every pixel: a fully convolutional backbone, and masks instead of labels.
 
 A pixel is an item. Its features h come from a network that sees the whole image; classes, confusion matrices
 and p_perf follow from them as they do for any item. A triple is (image, annotator, mask): two of them are
@@ -11,8 +11,8 @@ with h = f(x̃), over V pixels of the batch, all of them or a sample. A pixel th
 
 The second sum, of weight κ = `prior`, is not in the paper: a Dirichlet prior around Π⁰, the matrix that
 annotators start with, η on its diagonal. Most pixels are plain background, and an annotator model without a
-prior learns from them that nobody ever marks background. Then whatever anybody marks must be the object, and
-all others miss it. The prior leaves that no better than its opposite, and the annotators who agree decide.
+prior learns from them that nobody ever marks background. Then any marked pixel must be the object, and all
+other annotators miss it. With the prior this is no better than the opposite; annotators who agree decide.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ def make_pixel_backbone(backbone: str | nn.Module, shape: Sequence[int]) -> tupl
         with torch.no_grad():
             h = module(torch.zeros(2, *shape))
         if not isinstance(h, Tensor) or h.dim() != 4 or h.shape[0] != 2 or h.shape[2:] != tuple(shape[1:]):
-            found = f"shape {tuple(h.shape)}" if isinstance(h, Tensor) else type(h).__name__
+            returned = f"shape {tuple(h.shape)}" if isinstance(h, Tensor) else type(h).__name__
             raise ValueError(
                 f"backbone must map images of shape (n, {', '.join(map(str, shape))}) to features of every "
-                f"pixel, shape (n, d, {shape[1]}, {shape[2]}); for n=2 it gave {found}."
+                f"pixel, shape (n, d, {shape[1]}, {shape[2]}); for n=2 it gave {returned}."
             )
         return module, h.shape[1]
     if backbone == "unet-small":
@@ -98,7 +98,7 @@ def make_pixel_backbone(backbone: str | nn.Module, shape: Sequence[int]) -> tupl
 
 
 class PixelClassifier(Classifier):
-    """The classification model for pixels: what `Classifier` calls an item is one of them."""
+    """The classification model for pixels: a pixel is an item."""
 
     def features(self, x: Tensor) -> Tensor:
         """Features h, shape (n · height · width, d), of images x, shape (n, channels, height, width)."""
@@ -113,9 +113,9 @@ class AnnotMixPixels(AnnotMix):
     alpha, eta
         As for annot-mix.
     prior : float, default=1.0
-        How strongly confusion matrices are held near their start, in labels a pixel; 0: annot-mix as it is.
+        How strongly confusion matrices are held near their start, in labels per pixel; 0 is plain annot-mix.
     pixels : int, optional
-        Pixels that the loss of a step looks at, drawn anew from those of the batch's masks; None takes all.
+        Pixels in the loss of a step, drawn anew from the batch's masks; None takes all.
     """
 
     name = "annot-mix-pixels"
@@ -146,7 +146,7 @@ class AnnotMixPixels(AnnotMix):
         self.register_buffer("masks", masks, persistent=False)
 
     def finish(self) -> None:
-        """Let go of the masks."""
+        """Drop the masks."""
         self.see(torch.zeros(0, 0, 0, dtype=torch.int8))
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
@@ -167,7 +167,7 @@ class AnnotMixPixels(AnnotMix):
         return -(said * weight[triple] * (labels >= 0)).sum(dim=-1).mean()
 
     def said(self, h: Tensor, e_a: Tensor, labels: Tensor) -> Tensor:
-        """Log-likelihood of J labels a pixel, and the prior, shape (n, J).
+        """Log-likelihood of J labels per pixel, and the prior, shape (n, J).
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class AnnotMixPixels(AnnotMix):
         return likelihood + self.prior * held.unsqueeze(1)
 
     def _some_pixels(self, marked: Tensor, rng: np.random.Generator) -> Tensor:
-        """Which pixels of the batch the loss looks at, of those that are marked."""
+        """The marked pixels of the batch that enter the loss."""
         pixel = marked.nonzero().squeeze(1)
         if self.pixels is None or len(pixel) <= self.pixels:
             return pixel

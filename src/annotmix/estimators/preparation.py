@@ -1,6 +1,6 @@
 """Features made ready for a network: numbers standardised, categories one-hot, missing values imputed.
 
-What was learnt from the training table is kept as JSON, so that new tables are treated the same.
+The statistics of the training table are kept as JSON, so that new tables are treated the same.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from annotmix.labels.names import MISSING
 
 Floats = NDArray[np.float64]
 
-#: A category needs as many rows, and this share of all, for a column of its own; the others share one.
+#: A category needs this many rows, and this share of all rows, for a column of its own; the rest share one.
 LEAST_ROWS, LEAST_SHARE = 2, 0.005
 MOST_LEVELS = 50
 OTHER = "(other)"
-#: Standardised values beyond this are cut, so that no input is infinite.
+#: Standardised values are clipped here, so that no input is infinite.
 LIMIT = 1e6
 
 
@@ -37,7 +37,7 @@ class Preparation:
     median, mean, scale : array, shape (len(numeric),)
         A missing number becomes the median; then the mean is subtracted, and the scale divides.
     levels : mapping of column to list of str
-        Categories of every categorical column; the last may be "(other)". A missing one is a row of zeros.
+        Categories of every categorical column; the last may be "(other)". A missing one gives zeros.
     indicated : list of str
         Columns of numbers that get a further column, 1 where the number is missing.
     """
@@ -78,7 +78,7 @@ class Preparation:
         return np.concatenate(parts, axis=1)
 
     def standardise(self, raw: Floats) -> NDArray[np.float32]:
-        """What `raw` gave, imputed and standardised, shape (n, d)."""
+        """The result of `raw`, imputed and standardised, shape (n, d)."""
         result = np.array(raw, dtype=np.float64)
         own = result[:, : len(self.numeric)]
         own = (np.where(np.isnan(own), self.median, own) - self.mean) / self.scale
@@ -108,7 +108,7 @@ class Preparation:
 
 
 def fit_preparation(table: pd.DataFrame, indicate: bool = False) -> tuple[Preparation, list[str]]:
-    """Learn from a table how to prepare it and others like it; and say what is done to which columns.
+    """Learn from a table how to prepare it and similar ones; notes say how columns were changed.
 
     Parameters
     ----------
@@ -121,13 +121,13 @@ def fit_preparation(table: pd.DataFrame, indicate: bool = False) -> tuple[Prepar
     left_out: dict[str, list[str]] = {"constant or empty": [], "a different value in nearly every row": []}
     grouped = []
     for column in table.columns:
-        found = _numbers(table[column])
-        if found is not None:
-            spread = found[~np.isnan(found)]
+        values = _numbers(table[column])
+        if values is not None:
+            spread = values[~np.isnan(values)]
             with np.errstate(over="ignore", invalid="ignore"):
                 varied = len(spread) > 0 and spread.min() < spread.max() and np.isfinite(spread.std())
             if varied:
-                numbers[column] = found
+                numbers[column] = values
             else:
                 left_out["constant or empty"].append(column)
             continue
@@ -174,7 +174,7 @@ def fit_preparation(table: pd.DataFrame, indicate: bool = False) -> tuple[Prepar
 
 
 def _numbers(column: pd.Series) -> Floats | None:
-    """A column as numbers, nan where one is missing or infinite; None where it is not of numbers."""
+    """A column as numbers, nan where one is missing or infinite; None where it does not hold numbers."""
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
         return np.where(np.isfinite(values), values, np.nan)
@@ -192,13 +192,13 @@ def _numbers(column: pd.Series) -> Floats | None:
 
 
 def _forced(column: pd.Series) -> Floats:
-    """A column that was of numbers when the model was trained; what is no number now is missing."""
-    found = _numbers(column)
-    if found is None:
-        found = pd.to_numeric(_categories(column), errors="coerce").to_numpy(
+    """A column that held numbers when the model was trained; any other value now counts as missing."""
+    values = _numbers(column)
+    if values is None:
+        values = pd.to_numeric(_categories(column), errors="coerce").to_numpy(
             dtype=np.float64, na_value=np.nan
         )
-    return np.where(np.isfinite(found), found, np.nan)
+    return np.where(np.isfinite(values), values, np.nan)
 
 
 def _categories(column: pd.Series) -> pd.Series:

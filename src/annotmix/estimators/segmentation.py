@@ -24,17 +24,17 @@ from annotmix.networks.features import Features
 from annotmix.training.inference import mean_confusion
 from annotmix.training.loop import INITIALISATION, REFERENCE, randomness, train
 
-#: Pixels that are worked on at a time, in whole images; at least one image.
+#: Pixels per chunk of computation, in whole images; at least one image.
 PIECE = 1 << 16
 #: Images, and pixels of each, that `annotator_confusion` averages over.
 REFERENCE_IMAGES, REFERENCE_PIXELS = 64, 256
 
 
 class AnnotMixSegmenter(BaseEstimator):  # type: ignore[misc]
-    """Learns to segment images from the masks of many annotators, and whom to trust where.
+    """Learns to segment images from the masks of many annotators, and how reliable they are where.
 
     Every pixel is an item of annot-mix: the annotators have a confusion matrix at every pixel, which
-    depends on what the network sees there.
+    depends on the features of the pixel.
 
     Parameters
     ----------
@@ -46,11 +46,11 @@ class AnnotMixSegmenter(BaseEstimator):  # type: ignore[misc]
     eta : float, default=0.9
         Chance of a right pixel that the annotators start with; between 1/C and 1.
     prior : float, default=1.0
-        How strongly an annotator's confusion matrix at a pixel is held near its start, in labels a pixel.
-        Without it (0, annot-mix as it is) the network tends to call object whatever anybody marked.
+        How strongly an annotator's confusion matrix at a pixel is held near its start, in labels per pixel.
+        Without it (0, annot-mix as it is) the network tends to take every marked pixel for the object.
     pixels : int or None, default=4096
-        Pixels that the loss of a step looks at, drawn anew from all pixels of the batch's masks. The backbone
-        sees every pixel. Bounds the memory of the annotator model, some 2 kB a pixel; None takes all.
+        Pixels in the loss of a step, drawn anew from all pixels of the batch's masks. The backbone
+        sees every pixel. Bounds the memory of the annotator model, some 2 kB per pixel; None takes all.
     max_epochs : int, default=50
     batch_size : int, default=8
         Images in a batch; they bring all their masks, and every mask is a mixed image for the backbone.
@@ -186,8 +186,8 @@ class AnnotMixSegmenter(BaseEstimator):  # type: ignore[misc]
     ) -> NDArray[np.float32]:
         """Class probabilities of every pixel given the network and the masks, shape (n, C, height, width).
 
-        Masks are taken as in `fit`, from annotators that it knew; an image without one gets what
-        `predict_proba` says. The annotators are independent given the class and what the network sees.
+        Masks are taken as in `fit`, from annotators of the training data; an image without a mask gets
+        `predict_proba`. The annotators are independent given the class and the image.
         """
         rows = self._check(X)
         drawn = self._masks(rows, masks, images, annotators)
@@ -269,7 +269,7 @@ class AnnotMixSegmenter(BaseEstimator):  # type: ignore[misc]
 
     @torch.inference_mode()
     def _pieces(self, rows: NDArray[Any]) -> Iterator[tuple[slice, Tensor, Tensor]]:
-        """Some images at a time: which, h of their pixels, and log p of them."""
+        """Chunks of images: their slice, h and log p of their pixels."""
         self.module_.eval()
         data = Features(rows, self._device)
         step = max(1, PIECE // int(np.prod(rows.shape[2:])))
@@ -285,11 +285,11 @@ class AnnotMixSegmenter(BaseEstimator):  # type: ignore[misc]
             some = rows[np.sort(rng.permutation(len(rows))[:REFERENCE_IMAGES])]
             n_pixels = int(np.prod(rows.shape[2:]))
             pixel = torch.from_numpy(rng.integers(n_pixels, size=(len(some), REFERENCE_PIXELS)))
-        found = [
+        sampled = [
             h.view(-1, n_pixels, h.shape[1])[torch.arange(part.stop - part.start).unsqueeze(1), pixel[part]]
             for part, h, _ in self._pieces(some)
         ]
-        return torch.cat(found).flatten(0, 1).clone()
+        return torch.cat(sampled).flatten(0, 1).clone()
 
 
 def _images(X: Any) -> NDArray[Any]:

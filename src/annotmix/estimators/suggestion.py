@@ -1,16 +1,16 @@
-"""Which items to have labelled next, and by whom.
+"""The items to label next, and the annotators to label them.
 
 For an item with class probabilities q (after the labels it has) and an annotator with confusion matrix Π on
-that very item, a further label z is expected to tell
+that very item, a further label z has the expected information
 
     I(class; z) = H(q Π) − Σ_c q_c H(Π_c)   bits.
 
-It is large where the item is uncertain and the annotator is good at telling its likely classes apart; a
-spammer's label is worth nothing anywhere. Π is the mean of what the model says for the item and of the
-confusion matrix that is counted over all items: a network needs many labels to tell good annotators from bad
-ones, counting needs few. Of annotators with few labels little is known, so they get credit:
-with n labels, those suggested included, they count as the best annotator of the item by the weight
-κ / (κ + n), and as themselves by the rest. The pairs that tell most for their cost are chosen one by one.
+It is large where the item is uncertain and the annotator distinguishes its likely classes well; a spammer's
+label is worth nothing anywhere. Π is the mean of the model's matrix for the item and of the confusion matrix
+counted over all items: a network needs many labels to tell good annotators from bad ones, counting needs few.
+Little is known about annotators with few labels, so they get credit: with n labels, suggested ones included,
+they count as the best annotator of the item with the weight κ / (κ + n), and as themselves with the rest. The
+pairs with the most information for their cost are chosen one by one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from annotmix.labels.names import as_names, locate
 Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-#: Pairs (item, annotator) that are looked at; beyond that, the most uncertain items and the best annotators.
+#: Pairs (item, annotator) that are scored; with more, the most uncertain items and the best annotators.
 MOST_PAIRS = 500_000
 MOST_ANNOTATORS = 500
 #: κ, labels after which an annotator is half known.
@@ -53,31 +53,31 @@ def suggest(
     cost: Mapping[Any, float] | None = None,
     credit: float = CREDIT,
 ) -> pd.DataFrame:
-    """Pairs (item, annotator) from whose labels most is expected.
+    """Pairs (item, annotator) whose labels have the most expected information.
 
     Parameters
     ----------
     model : MultiAnnotatorClassifier
         Fitted.
     X : array-like, shape (n, ...)
-        Instances, labelled or not.
+        Items, labelled or not.
     annotations : label matrix, long table or Annotations
-        The labels there are; no pair is suggested that has one.
+        The labels so far; no pair with a label is suggested.
     budget : float
-        What can be spent: a number of labels, or, with `cost`, money.
+        A number of labels, or, with `cost`, an amount of money.
     items : iterable, optional
         Names of the rows of X.
     annotators : iterable, optional
-        Who can be asked; by default all that the model knows.
+        Available annotators; by default all that the model knows.
     newcomers : iterable, optional
-        Who can be asked besides, and is unknown to the model.
+        Further available annotators, unknown to the model.
     per_item : int, default=1
         Most suggestions for one item.
     per_annotator : int or mapping of annotator to int, optional
-        Most suggestions for one annotator; 0 for one who has no time. By default, and for those that a
-        mapping leaves out, what twice an equal share of the budget buys.
+        Most suggestions for one annotator; 0 for one who has no time. The default, also for
+        annotators that a mapping leaves out, is what twice an equal share of the budget buys.
     cost : mapping of annotator to float, optional
-        Cost of a label of everybody who can be asked; by default 1.
+        Cost of one label of each available annotator; by default 1.
     credit : float, default=5
         κ, the number of labels after which an annotator is half known; 0 for no credit.
 
@@ -85,8 +85,8 @@ def suggest(
     -------
     DataFrame, best first
         `item`, `annotator`, `gain` (in bits) and `performance` (the chance that this annotator is right on
-        this item), both without credit, and `cost` where it is given. Those without any label have the mean
-        of the others. The limits can leave a part of the budget.
+        this item), both without credit, and `cost` if costs were passed. Annotators without labels have
+        the mean of the others. The limits can leave a part of the budget.
     """
     return suggest_from(
         beliefs(model, X, annotations, items),
@@ -111,7 +111,7 @@ def suggest_from(
     cost: Mapping[Any, float] | None = None,
     credit: float = CREDIT,
 ) -> pd.DataFrame:
-    """`suggest`, where the model's beliefs are known already."""
+    """`suggest`, from the model's beliefs."""
     _require_number("budget", budget, whole=False)
     _require_number("per_item", per_item, whole=True)
     _require_number("credit", credit, whole=False, zero=True)
@@ -146,9 +146,9 @@ def _require_number(name: str, value: Any, *, whole: bool, zero: bool = False) -
 def _annotators(
     believed: Beliefs, wanted: Iterable[Any] | None, newcomers: list[Any]
 ) -> tuple[Index, NDArray[Any]]:
-    """Positions and names of those who can be asked; -1 for newcomers.
+    """Positions and names of the available annotators; -1 for newcomers.
 
-    Where nobody is named and the model knows very many, they are those who are most surely good.
+    Where nobody is named and the model knows very many annotators, these are the most surely good ones.
     """
     known = believed.annotations.annotators
     if wanted is not None:
@@ -156,18 +156,18 @@ def _annotators(
         who = locate(names, known)
         if (who < 0).any():
             raise ValueError(
-                f"Unknown annotators {some(names[who < 0])}; the model knows {some(known)}. Name those whom "
-                "it cannot know as newcomers."
+                f"Unknown annotators {some(names[who < 0])}; the model knows {some(known)}. Name new "
+                "annotators as newcomers."
             )
         who = np.unique(who)
     else:
         who = np.arange(len(known))
     if not len(who) + len(newcomers):
-        raise ValueError("annotators names nobody who could be asked.")
-    strangers = np.array(newcomers, dtype=object)
-    if (old := locate(strangers, known) >= 0).any():
+        raise ValueError("annotators must name at least one annotator.")
+    new = np.array(newcomers, dtype=object)
+    if (old := locate(new, known) >= 0).any():
         raise ValueError(
-            f"newcomers names {some(strangers[old])}, whom the model knows; name them in annotators."
+            f"newcomers names {some(new[old])}, but the model knows them; name them in annotators."
         )
     if wanted is None and len(who) > MOST_ANNOTATORS:
         a = believed.annotations
@@ -180,11 +180,11 @@ def _annotators(
 
 
 def _prices(cost: Mapping[Any, float] | None, names: NDArray[Any]) -> Floats:
-    """What a label of each annotator costs, shape (M,)."""
+    """Cost of one label of each annotator, shape (M,)."""
     if cost is None:
         return np.ones(len(names))
     if missing := [name for name in names.tolist() if name not in cost]:
-        raise ValueError(f"cost must name everybody who can be asked; missing: {some(missing)}.")
+        raise ValueError(f"cost must name every available annotator; missing: {some(missing)}.")
     for name in names.tolist():
         _require_number(f"The cost of {name!r}", cost[name], whole=False)
     return np.array([cost[name] for name in names.tolist()], dtype=np.float64)
@@ -208,7 +208,7 @@ def _limits(
 
 
 def _items(believed: Beliefs, most_labels: float, per_item: int, n_annotators: int) -> Index:
-    """Rows of the most uncertain items: no label tells more than the item's entropy."""
+    """Rows of the most uncertain items: no label has more information than the item's entropy."""
     n = min(math.ceil(most_labels), len(believed.q) * n_annotators)
     most = max(math.ceil(n / per_item), min(4 * n + 100, MOST_PAIRS // n_annotators))
     return np.argsort(-_entropy(believed.q), kind="stable")[:most]
@@ -262,10 +262,10 @@ def _greedy(
     price: Floats,
     credit: float,
 ) -> list[tuple[int, int]]:
-    """The pairs that are worth most for their price one after the other, within the limits; best first.
+    """The pairs with the highest value for their price, chosen greedily within the limits; best first.
 
-    Every item waits with what its best label is worth. That only falls, as credit is used up and annotators
-    run out of time: an item whose turn it is, but which is worth less by now, waits again.
+    A heap holds every item with the value of its best label. Values only fall, as credit is used up and
+    annotators reach their limits: an item at the top whose value has fallen is put back with its new value.
     """
     barred, count = np.where(free, 0.0, -np.inf), np.zeros(len(gain), dtype=np.int64)
     n_suggested, best = np.zeros(len(limit), dtype=np.int64), gain.max(axis=1, keepdims=True)
@@ -276,7 +276,7 @@ def _greedy(
         return np.asarray(own * gain[rows] + lent * best[rows] + (barred[rows] + shut))
 
     while True:
-        # what an annotator's own gain counts, and the best one's; this changes with every choice
+        # weights of an annotator's own gain and of the best one's; they change with every choice
         weight = credit / np.maximum(credit + labels + n_suggested, np.finfo(float).tiny)
         own, lent = (1 - weight) / price, weight / price
         shut = np.where((n_suggested >= limit) | (price > left), -np.inf, 0.0)
@@ -284,14 +284,14 @@ def _greedy(
             heap = [(-value, n) for n, value in enumerate(worth(slice(None)).max(axis=1).tolist())]
             heapq.heapify(heap)
         while heap:
-            waited, n = heap[0]
+            negative, n = heap[0]
             values = worth(slice(n, n + 1))[0]
             m = int(values.argmax())
-            if values[m] == -waited:
+            if values[m] == -negative:
                 break
             heapq.heapreplace(heap, (-float(values[m]), n))
         if not heap or heap[0][0] == np.inf:
-            return chosen  # nobody is left for any item
+            return chosen  # no pair is left
         chosen.append((n, m))
         left -= price[m]
         n_suggested[m] += 1

@@ -1,9 +1,9 @@
 """Predictions about annotators by name: annotators of the training data, and unseen ones.
 
-An unseen annotator is described by features, if the model was trained with features; or nothing is known,
-and the prediction is the mean over all known annotators, weighted by their labels. That is not the prediction
-for a mean annotator: a mean of embeddings is a person who does not exist, and the network is not linear, so
-its confusion matrix is not the mean of theirs.
+An unseen annotator is described by features, if the model was trained with features; otherwise the
+prediction is the mean over all known annotators, weighted by their labels. That is not the prediction for a
+mean embedding: the network is not linear, so the confusion matrix of a mean embedding is not the mean of the
+confusion matrices.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from annotmix.estimators.preparation import Preparation, fit_preparation
 from annotmix.labels.names import Index
 from annotmix.training.loop import randomness
 
-#: Known annotators that a mean is taken over; of more, a sample, with those of many labels more often.
+#: Known annotators in a mean; with more annotators, a sample, in proportion to their labels.
 POPULATION_SIZE = 200
 #: Stream of the randomness that draws the sample.
 POPULATION = 20
@@ -80,7 +80,7 @@ def find_annotators(
         features = _checked(features)
         if clf.annotator_preparation_ is None:
             raise ValueError(
-                "annotator_features are given, but the model was trained without them: pass them to fit, too."
+                "annotator_features= was passed, but the model was trained without it: pass it to fit, too."
             )
     if annotators is None:
         annotators = clf.annotators_ if features is None else features.index
@@ -128,7 +128,7 @@ def prepare_features(
     if len(absent):
         warnings.warn(
             f"{len(absent)} of {len(names)} annotators have no row in annotator_features: "
-            f"{some(list(absent))}. All of theirs count as missing.",
+            f"{some(list(absent))}. Their features count as missing.",
             stacklevel=3,
         )
     preparation, _ = fit_preparation(table, indicate=True)

@@ -1,4 +1,4 @@
-"""What labels are, and what they say by themselves; torch is never imported here."""
+"""Labels, and methods that need nothing but labels; torch is never imported here."""
 
 from annotmix.labels.aggregation import aggregate, dawid_skene, majority_vote
 from annotmix.labels.annotations import Annotations

@@ -1,4 +1,4 @@
-"""What `fit` takes as labels, brought into one form: `Annotations` whose item n is row n of X."""
+"""The label formats that `fit` accepts, converted to `Annotations` whose item n is row n of X."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from annotmix.labels.annotations import Annotations
 from annotmix.labels.columns import guess_column
 from annotmix.labels.names import plain, same_names
 
-#: How items find their rows: "either" is by name, and by position where items are only numbered.
+#: How items are matched to rows: "either" is by name, or by position where items are only numbered.
 Match = Literal["name", "position", "either"]
 
 
@@ -43,25 +43,25 @@ def as_annotations(
         Rows of X.
     row_names : iterable, optional
         Their names. Items are matched by name where both sides have names, otherwise by position: an array
-        has no names, a long table nothing but names.
+        has no names, a long table has only names.
     missing_label : any
         Marks a missing label in a matrix, besides `nan` and `None`.
     classes, annotators : iterable, optional
-        Names and their order where they are known already.
+        Names in their order, where they are already known.
     """
     names = None if row_names is None else list(row_names)
     if y is None:
         raise ValueError("This classifier requires y to be passed, but the target y is None.")
     match: Match = "either"
     if isinstance(y, Annotations):
-        found = y
+        annotations = y
     elif isinstance(y, pd.DataFrame) and is_long(y):
         if names is None:
             raise ValueError(
                 "Labels in a long table are matched to the rows of X by name: pass X as a DataFrame indexed "
                 "by item, or items= with the name of every row."
             )
-        found, match = Annotations.from_long(y), "name"
+        annotations, match = Annotations.from_long(y), "name"
     elif (y := y if isinstance(y, pd.DataFrame) else plain(y)).ndim == 2:
         if np.shape(y)[1] == 1 and not isinstance(y, pd.DataFrame):
             warnings.warn(
@@ -70,10 +70,10 @@ def as_annotations(
                 DataConversionWarning,
                 stacklevel=4,
             )
-        found = Annotations.from_matrix(y, missing_label, annotators=_columns(y, annotators))
+        annotations = Annotations.from_matrix(y, missing_label, annotators=_columns(y, annotators))
         match = "either" if isinstance(y, pd.DataFrame) else "position"
     elif y.ndim == 3:
-        found = Annotations.from_soft(y, classes=classes, annotators=_columns(y, annotators))
+        annotations = Annotations.from_soft(y, classes=classes, annotators=_columns(y, annotators))
         match = "position"
     else:
         vector = column_or_1d(y)
@@ -84,13 +84,13 @@ def as_annotations(
             )
         assert_all_finite(vector, input_name="y")
         column, match = vector.reshape(-1, 1), "position"
-        found = Annotations.from_matrix(column, None, annotators=_columns(column, annotators))
-        check_classification_targets(found.classes[found.label])
-    return _place(found.align(classes=classes, annotators=annotators), n_rows, names, match)
+        annotations = Annotations.from_matrix(column, None, annotators=_columns(column, annotators))
+        check_classification_targets(annotations.classes[annotations.label])
+    return _place(annotations.align(classes=classes, annotators=annotators), n_rows, names, match)
 
 
 def require_labels(annotations: Annotations) -> None:
-    """Refuse labels that nothing can be learnt from; warn of items without any."""
+    """Refuse labels from which nothing can be learnt; warn about items without labels."""
     if not len(annotations):
         raise ValueError("There are no labels at all: every entry is missing.")
     if annotations.n_classes < 2:
@@ -125,10 +125,10 @@ def _columns(y: Any, annotators: Iterable[Any] | None) -> list[Any] | None:
     return known
 
 
-def _place(found: Annotations, n_rows: int, names: Any, match: Match) -> Annotations:
+def _place(annotations: Annotations, n_rows: int, names: Any, match: Match) -> Annotations:
     """Move items to their rows: by name, or by position where a side has no names of its own."""
-    if names is not None and match != "position" and same_names(names, found.items):
-        return found
+    if names is not None and match != "position" and same_names(names, annotations.items):
+        return annotations
     index = None if names is None else pd.Index(names, tupleize_cols=False)
     named = index is not None and index.is_unique and not index.hasnans
     if index is not None and match != "position":
@@ -138,21 +138,21 @@ def _place(found: Annotations, n_rows: int, names: Any, match: Match) -> Annotat
                 "Labels are matched to the rows of X by name, so every row needs a name of its own; "
                 f"repeated or missing: {some(unfit)}."
             )
-        labelled = found.items[found.labels_per_item > 0]
+        labelled = annotations.items[annotations.labels_per_item > 0]
         lost = labelled[index.get_indexer(pd.Index(labelled, tupleize_cols=False)) < 0]
         if not len(lost):
-            return found.align(items=names)
-        if match == "name" or not (_unnamed(found.items) and found.n_items == n_rows):
+            return annotations.align(items=names)
+        if match == "name" or not (_unnamed(annotations.items) and annotations.n_items == n_rows):
             raise ValueError(
                 f"{len(lost)} of {len(labelled)} labelled items have no row in X: {some(lost)}. The rows of "
                 f"X are named {some(index)}. Index X by item, or pass items= with the name of every row."
             )
-    if found.n_items != n_rows:
+    if annotations.n_items != n_rows:
         raise ValueError(
             f"X and y must have the same number of rows: X has {n_rows} rows, the labels are about "
-            f"{found.n_items} items (inconsistent numbers of samples)."
+            f"{annotations.n_items} items (inconsistent numbers of samples)."
         )
-    return replace(found, items=names) if named else found
+    return replace(annotations, items=names) if named else annotations
 
 
 def _unnamed(items: Any) -> bool:

@@ -1,4 +1,4 @@
-"""One label an item from many: majority vote, Dawid–Skene and the methods of crowd-kit.
+"""One label per item from many: majority vote, Dawid–Skene and the methods of crowd-kit.
 
 Majority vote and Dawid–Skene are vectorised, and need memory linear in the labels.
 """
@@ -21,7 +21,7 @@ from annotmix.labels.names import Index, Names
 
 Floats = NDArray[np.float64]
 
-#: Pseudo-labels for every wrong class, as a share of those for the right one (see `dawid_skene`).
+#: Pseudo-labels for every wrong class, relative to the right class (see `dawid_skene`).
 WRONG = 1e-30
 #: The smallest probability whose logarithm is taken.
 TINY = 1e-300
@@ -46,7 +46,7 @@ def majority_vote(
     Parameters
     ----------
     annotations : Annotations
-        The labels. One of weight w has w votes.
+        The labels. A label of weight w has w votes.
     ties : {"random", "all"}
         Where several classes have the most votes: take one of them, each as likely, or return them all.
     random_state : int, Generator or None
@@ -55,8 +55,8 @@ def majority_vote(
     Returns
     -------
     Series or DataFrame
-        "random": class names, indexed by item. "all": booleans, a row an item and a column a class, true
-        for every class with the most votes.
+        "random": class names, indexed by item. "all": booleans, one row per item and one column per class,
+        true for every class with the most votes.
 
     Examples
     --------
@@ -93,17 +93,17 @@ def _most_votes(annotations: Annotations) -> tuple[Index, Index]:
 
 @dataclass(frozen=True, eq=False)
 class DawidSkene:
-    """What `dawid_skene` found.
+    """The result of `dawid_skene`.
 
     Attributes
     ----------
     labels : Series, indexed by item
         The most probable class of every item with labels (or with a gold class); the first of several
-        that are equally probable. A soft label that is flat tells nothing, and is none here.
+        that are equally probable. A flat soft label has no information and does not count as a label.
     probabilities : DataFrame, shape (n_items, n_classes)
-        Of every class given the labels; an item without labels gets the prior.
+        Probability of every class given the labels; an item without labels gets the prior.
     confusion : array, shape (n_annotators, n_classes, n_classes)
-        `confusion[m, c, k]` is the probability that annotator m says k where c is true.
+        `confusion[m, c, k]` is the probability that annotator m gives label k where c is true.
     prior : Series, indexed by class
         The share of every class.
     history : array, shape (n_iter,), or (n_iter + 1,) after a warm start
@@ -140,27 +140,26 @@ def dawid_skene(
 ) -> DawidSkene:
     r"""True classes and a confusion matrix for every annotator, by maximum likelihood.
 
-    Item n has a true class c with probability π_c, and annotator m then says k with probability θ_m[c, k],
-    whatever the others say. With q_nc the probability of class c given the labels z_n of the item, EM
-    repeats
+    Item n has a true class c with probability π_c, and annotator m then gives label k with probability θ_m[c,
+    k], whatever the others do. With q_nc the probability of class c given the item's labels z_n, EM repeats
 
     - M-step: π_c = mean_n q_nc and θ_m[c, k] ∝ Σ_{n: z_nm = k} q_nc + ε_ck,
     - E-step: q_nc ∝ π_c Π_m θ_m[c, z_nm],
 
     starting from q = the shares of the votes, until the log-likelihood Σ_n log Σ_c π_c Π_m θ_m[c, z_nm]
-    rises by no more than `tol` a label.
+    rises by no more than `tol` per label.
 
     Parameters
     ----------
     annotations : Annotations
-        The labels. One of weight w counts w times: in Σ, and as θ^w.
+        The labels. A label of weight w counts w times: in Σ, and as θ^w.
     max_iter : int, default=100
         The most rounds.
     tol : float, default=1e-5
-        The least rise of the log-likelihood a label that is worth another round.
+        The smallest rise of the log-likelihood per label that is worth another round.
     smoothing : float, default=1e-10
-        ε_cc: right labels that every annotator is thought to have given to every class beforehand, so that
-        an annotator is trusted about a class never met; for a wrong k, ε_ck is 1e-30 of that. See Notes.
+        ε_cc: right labels that every annotator is assumed to have given for every class beforehand, so that
+        an annotator is trusted on an unseen class; for a wrong k, ε_ck is 1e-30 of that. See Notes.
     gold : Series or dict, optional
         Item name → class name where it is known. These items keep that class in every round.
     confusion : array, shape (n_annotators, n_classes, n_classes), optional
@@ -176,9 +175,9 @@ def dawid_skene(
     Notes
     -----
     Adding the same small number to all counts is common, and makes an annotator who never met class c
-    answer at random there. Rare labels of such annotators then turn into frequent classes even where an
+    label it at random. Rare labels of such annotators then turn into frequent classes even where an
     item has no other label. Presuming them right instead keeps every probability above zero, changes next
-    to nothing where there are labels, and makes Dawid–Skene with one label an item the majority vote: the
+    to nothing where there are labels, and makes Dawid–Skene with one label per item the majority vote: the
     label itself.
 
     References
@@ -238,8 +237,8 @@ class _Model:
             annotations.n_classes,
         )
         self.annotations = annotations
-        weight = annotations.telling_weight
-        #: Item n × (annotator m, label k): one, or the weight that tells, where m said k about n.
+        weight = annotations.informative_weight
+        #: Item n × (annotator m, label k): one, or the informative weight, where m gave label k to n.
         self.said = csr_array(
             (
                 np.ones(len(annotations)) if weight is None else weight,
@@ -301,11 +300,11 @@ def _check(annotations: Annotations, max_iter: int, tol: float, smoothing: float
 
 
 def _gold(annotations: Annotations, gold: pd.Series | Mapping[Any, Any] | None) -> tuple[Index, Index]:
-    given = pd.Series({} if gold is None else gold, dtype=object)
-    item = _positions(annotations.items, given.index, "gold: item")
+    known = pd.Series({} if gold is None else gold, dtype=object)
+    item = _positions(annotations.items, known.index, "gold: item")
     if len(np.unique(item)) < len(item):
-        raise ValueError(f"gold: repeated items {some(list(given.index[given.index.duplicated()]))}.")
-    return item, _positions(annotations.classes, given.to_numpy(), "gold: class")
+        raise ValueError(f"gold: repeated items {some(list(known.index[known.index.duplicated()]))}.")
+    return item, _positions(annotations.classes, known.to_numpy(), "gold: class")
 
 
 def _distributions(what: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
@@ -345,7 +344,7 @@ def aggregate(
     random_state : int, Generator or None
         Breaks ties ("mv") or seeds crowd-kit's aggregator, if it has a seed; "ds" needs no randomness.
     **params
-        Of the method: of `dawid_skene`, or of crowd-kit's class and its `fit_predict`.
+        Parameters of the method: of `dawid_skene`, or of crowd-kit's class and its `fit_predict`.
 
     Returns
     -------
@@ -364,15 +363,17 @@ def aggregate(
         return dawid_skene(annotations, **params).labels
     if not method.startswith("crowd-kit:"):
         raise ValueError(f'method must be "mv", "ds" or "crowd-kit:NAME", found {method!r}.')
-    found = crowdkit.fit_predict(annotations, method.removeprefix("crowd-kit:"), random_state, **params)
-    item = _positions(annotations.items, found.index, "item")
-    label = _positions(annotations.classes, found.to_numpy(), "class")
+    aggregate_labels = crowdkit.fit_predict(
+        annotations, method.removeprefix("crowd-kit:"), random_state, **params
+    )
+    item = _positions(annotations.items, aggregate_labels.index, "item")
+    label = _positions(annotations.classes, aggregate_labels.to_numpy(), "class")
     order = np.argsort(item)
     return _labels(annotations, item[order], label[order])
 
 
 def aggregated(annotations: Annotations, labels: pd.Series) -> Annotations:
-    """One label an item, as `Annotations` of a single annotator named "aggregated"."""
+    """One label per item, as `Annotations` of a single annotator named "aggregated"."""
     item = _positions(annotations.items, labels.index, "item")
     label = _positions(annotations.classes, labels.to_numpy(), "class")
     names = np.array(["aggregated"], dtype=object)
@@ -384,11 +385,11 @@ def aggregated(annotations: Annotations, labels: pd.Series) -> Annotations:
 
 def _positions(names: Names, wanted: Any, what: str) -> Index:
     wanted = pd.Index(wanted)
-    found: Index = pd.Index(names).get_indexer(wanted).astype(np.int64)
-    if (found < 0).any():
-        unknown = wanted[found < 0].unique()
+    positions: Index = pd.Index(names).get_indexer(wanted).astype(np.int64)
+    if (positions < 0).any():
+        unknown = wanted[positions < 0].unique()
         raise ValueError(f"{what} {some(list(unknown))} is unknown; known: {some(names)}.")
-    return found
+    return positions
 
 
 def _labels(annotations: Annotations, item: Index, label: Index) -> pd.Series:

@@ -2,7 +2,7 @@
 
 `Annotations` is three index vectors (item, annotator, label), one entry per label, sorted by item, and
 the names of the items, annotators and classes they point to. Nothing of size items × annotators exists
-unless `to_matrix` is asked for it.
+unless `to_matrix` is called.
 
 Entries may carry weights. Then a label that an annotator is unsure of weighs less than one, and a
 distribution over classes is several entries of one annotator about one item: soft labels, confidences and
@@ -27,9 +27,9 @@ from annotmix.labels.names import Index, Names, as_list, as_names, locate, same_
 Duplicates = Literal["error", "first", "last", "majority"]
 Floats = NDArray[np.float64]
 
-#: Share by which sums of weights may differ and still be equal.
+#: Relative difference up to which sums of weights count as equal.
 ROUNDING = 1e-9
-#: What the index vectors of `Annotations` point to.
+#: The names that the index vectors of `Annotations` point to.
 _NAMES_OF = {"item": "items", "annotator": "annotators", "label": "classes"}
 
 
@@ -44,8 +44,8 @@ class Annotations:
     items, annotators, classes : array, shapes (n_items,), (n_annotators,), (n_classes,)
         Their names. An item or annotator without labels and a class that nobody chose are allowed.
     weight : array of float, shape (n_labels,), optional
-        How much each label counts; without it, one each. With it an annotator may have several labels for
-        an item, of different classes. A label of weight 0 is no label, and is left out.
+        How much each label counts; 1 by default. With weights an annotator may have several labels for
+        an item, of different classes. A label of weight 0 is left out.
 
     Examples
     --------
@@ -173,8 +173,8 @@ class Annotations:
         Parameters
         ----------
         P : array-like, shape (n_items, n_annotators, n_classes)
-            Mostly distributions, which sum to one; any weights from 0 on are allowed. `nan` for all classes
-            is no label.
+            Mostly distributions, which sum to one; any weights of 0 or more are allowed. `nan` for all
+            classes is no label.
         classes, items, annotators : iterable, optional
             Names; by default 0, 1, 2, …
 
@@ -216,8 +216,8 @@ class Annotations:
             Column of the labels' weights, if it is there: 0 or more. None leaves a column `weight` alone.
             A confidence is a weight, once its column is named: a label with confidence 0.7 counts 0.7 times.
         duplicates : {"error", "first", "last", "majority"}
-            What to do where an annotator labelled an item more than once. "majority" keeps the label
-            given most often, the earliest of them where several are. With weights, labels of different
+            The rule where an annotator labelled an item more than once. "majority" keeps the label
+            given most often, the earliest one among several. With weights, labels of different
             classes are a distribution, and only a class that is given again is a repeat.
         classes, items, annotators : iterable, optional
             All names in their order; by default the sorted ones that occur.
@@ -308,11 +308,11 @@ class Annotations:
         return np.asarray(new_item | new_annotator)
 
     @cached_property
-    def telling_weight(self) -> NDArray[np.float64] | None:
-        """Weights without what all classes have in common, shape (n_labels,); None without weights.
+    def informative_weight(self) -> NDArray[np.float64] | None:
+        """Weights without the part that all classes share, shape (n_labels,); None without weights.
 
-        Of a distribution over all C classes the least weight is taken off every one; the rest tells
-        classes apart. A flat distribution, which tells nothing, weighs nothing.
+        The least weight of a distribution over all C classes is subtracted from each of its weights; the
+        rest distinguishes classes. A flat distribution, which has no information, gets the weight 0.
         """
         if self.weight is None:
             return None
@@ -322,18 +322,18 @@ class Annotations:
         return _frozen(np.where(rest > ROUNDING * self.weight, rest, 0))
 
     def total(self, index: Index, n: int) -> NDArray[Any]:
-        """Labels by where they go, shape (n,): their number, or the sum of their weights.
+        """Number of labels, or sum of their weights, in each of n groups, shape (n,).
 
         Parameters
         ----------
         index : array of int, shape (n_labels,)
-            Such as `item`: where each label goes, from 0 to n − 1.
+            Group of each label, from 0 to n − 1, such as `item`.
         n : int
         """
         return np.bincount(index, weights=self.weight, minlength=n)
 
     def votes(self) -> tuple[Index, Index, NDArray[Any]]:
-        """Items, classes they were given, and how often (or with what weight); sorted by item and class."""
+        """Items, classes, and the votes of the item for the class, by weight; sorted by item and class."""
         cells, where = np.unique(self.item * self.n_classes + self.label, return_inverse=True)
         item, label = np.divmod(cells, max(self.n_classes, 1))
         return item, label, self.total(where, len(cells))
@@ -347,7 +347,7 @@ class Annotations:
     def agreement(self) -> float:
         """Chance that two labels of one item agree, averaged over the items with two labels or more.
 
-        `nan` where no item has two. A soft label is drawn from.
+        `nan` where no item has two. A soft label is a distribution to draw from.
         """
         several = self.labels_per_item > 1
         if not several.any():
@@ -370,7 +370,7 @@ class Annotations:
         return np.asarray(np.bincount(item, weights=values, minlength=self.n_items), dtype=np.float64)
 
     def summary(self) -> pd.Series:
-        """The figures one wants first: counts, labels per item and per annotator, agreement."""
+        """The main figures: counts, labels per item and per annotator, agreement."""
         per_item, per_annotator = self.labels_per_item, self.labels_per_annotator
         figures: dict[str, float] = {
             "items": self.n_items,
@@ -424,7 +424,7 @@ def _checked(weight: Any, length: int) -> Floats:
     wrong = np.flatnonzero(~((numbers >= 0) & (numbers < np.inf)))
     if len(wrong):
         raise ValueError(
-            f"A weight must be a number from 0 on, found {numbers[wrong[0]]} for label {wrong[0]} "
+            f"A weight must be a number of 0 or more, found {numbers[wrong[0]]} for label {wrong[0]} "
             f"({len(wrong)} in all). Give 1 to a label that counts in full."
         )
     return numbers
@@ -441,7 +441,7 @@ def _ascends(keys: list[Index]) -> bool:
 
 
 def _frozen(values: NDArray[Any]) -> NDArray[Any]:
-    """The values as an array that cannot be written to; a copy unless it is one already."""
+    """The values as a read-only array; a copy unless it is read-only already."""
     if not values.flags.writeable and values.flags.owndata:
         return values
     copy = np.array(values)

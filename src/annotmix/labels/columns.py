@@ -36,10 +36,10 @@ ALIASES = {
 }  # fmt: skip
 #: A true label may also stand in a column that is called like a label.
 ALIASES["truth"] += ALIASES["label"]
-#: The item in a file of features, texts or clean labels, the clean label itself, and who can be asked:
-#: columns alike, other options.
-ALIASES |= {"id": ALIASES["item"], "valid": ALIASES["truth"], "person": ALIASES["annotator"]}
-#: What to do where the column of a role is not found in a file.
+#: Roles with the same aliases but other options: the item in a file of features, texts or clean labels, the
+#: clean label, and the available annotator.
+ALIASES |= {"id": ALIASES["item"], "valid": ALIASES["truth"], "available": ALIASES["annotator"]}
+#: Advice where the column of a role is not found in a file.
 HINTS = {
     "item": "Name the column with --item NAME.",
     "annotator": "Name the column with --annotator NAME.",
@@ -49,40 +49,40 @@ HINTS = {
     "text": "Name the column with --text-column NAME.",
     "id": "Name the column with --item-column NAME.",
     "valid": "Call the column 'truth'.",
-    "person": "Call the column 'annotator'.",
+    "available": "Call the column 'annotator'.",
 }
-_CALLED = {"id": "item", "valid": "true label", "truth": "true label", "person": "annotator"}
+_CALLED = {"id": "item", "valid": "true label", "truth": "true label", "available": "annotator"}
 
 
-def find_column(columns: Sequence[Any], role: str, given: str | None = None, file: str | None = None) -> str:
+def find_column(columns: Sequence[Any], role: str, named: str | None = None, file: str | None = None) -> str:
     """The column of a role; an error lists the columns and guesses the nearest.
 
     Parameters
     ----------
     columns : sequence of str
-    role : {"item", "annotator", "label", "weight", "truth", "text", "id", "valid", "person"}
-    given : str, optional
-        The name that the user gave; by default the column is found by the aliases of the role.
+    role : {"item", "annotator", "label", "weight", "truth", "text", "id", "valid", "available"}
+    named : str, optional
+        The name that the user chose; by default the column is found by the aliases of the role.
     file : str, optional
         Name of the file, for messages; None for a table in memory.
     """
     table = "The table" if file is None else repr(file)
-    found = guess_column(columns, role) if given is None else given if given in columns else None
-    if found is None:
-        wanted = [given] if given is not None else list(ALIASES[role])
+    column = guess_column(columns, role) if named is None else named if named in columns else None
+    if column is None:
+        wanted = [named] if named is not None else list(ALIASES[role])
         near = _nearest(wanted, columns)
         hint = f" Did you mean {near!r}?" if near is not None else ""
         looked = (
-            f"column {given!r}"
-            if given is not None
+            f"column {named!r}"
+            if named is not None
             else f"column for the {_CALLED.get(role, role)}, such as {ALIASES[role][0]!r}"
         )
         what_to_do = f"Name it with {role}=…" if file is None else HINTS[role]
         listed = some(list(columns), 12)
         raise ValueError(f"{table} has no {looked}. It has the columns {listed}.{hint} {what_to_do}")
-    if (times := list(columns).count(found)) > 1:
-        raise ValueError(f"{table} has {times} columns {found!r}; keep one of them.")
-    return found
+    if (times := list(columns).count(column)) > 1:
+        raise ValueError(f"{table} has {times} columns {column!r}; keep one of them.")
+    return column
 
 
 def guess_column(columns: Sequence[Any], role: str) -> str | None:
@@ -94,7 +94,7 @@ def guess_column(columns: Sequence[Any], role: str) -> str | None:
 
 
 def near_column(columns: Sequence[Any], role: str) -> str | None:
-    """A column whose name is nearly an alias of the role, as after a slip of the pen."""
+    """A column whose name is nearly an alias of the role, as after a typing error."""
     return _nearest(list(ALIASES[role][:4]), columns, cutoff=0.7)
 
 

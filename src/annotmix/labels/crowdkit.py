@@ -14,7 +14,7 @@ from annotmix.labels.annotations import Annotations
 
 
 def fit_predict(annotations: Annotations, name: str, random_state: Any = None, **params: Any) -> pd.Series:
-    """What crowd-kit's aggregator `name` says about every item, under the names crowd-kit returns.
+    """The label of every item by crowd-kit's aggregator `name`, under the names crowd-kit returns.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def fit_predict(annotations: Annotations, name: str, random_state: Any = None, *
 
 
 def classification_aggregators() -> dict[str, Any]:
-    """Crowd-kit's aggregators of class labels by name; those of texts, pictures and pairs are left out."""
+    """Crowd-kit's aggregators of class labels by name, without those of texts, pictures and pairs."""
     try:
         from crowdkit.aggregation import classification
         from crowdkit.aggregation.base import BaseClassificationAggregator
@@ -59,11 +59,11 @@ def classification_aggregators() -> dict[str, Any]:
         raise ImportError(
             'The methods "crowd-kit:…" need crowd-kit. Install it with: pip install "annotmix[aggregation]"'
         ) from error
-    found = {name: getattr(classification, name) for name in sorted(classification.__all__)}
-    # Some ask scikit-learn whether they are fitted; newer versions answer only their own estimators.
+    exported = {name: getattr(classification, name) for name in sorted(classification.__all__)}
+    # Some check with scikit-learn whether they are fitted; newer versions accept only its own estimators.
     return {
         name: type(name, (aggregator, BaseEstimator), {})
-        for name, aggregator in found.items()
+        for name, aggregator in exported.items()
         if issubclass(aggregator, BaseClassificationAggregator)
     }
 

@@ -1,8 +1,8 @@
-"""Choosing without clean labels: some of the noisy ones are held out, and a model is judged by how well it
-foretells them, log p_annot(z | x, a).
+"""Model selection without clean labels: some of the noisy labels are held out, and a model is judged by how
+well it predicts them, log p_annot(z | x, a).
 
-The score is the marginal one, with the true class summed out: every approach with an annotator model defines
-it, and no other label of the item enters, which the classifier may have learnt by heart.
+The score is marginal, with the true class summed out: every approach with an annotator model defines it, and
+it does not use other labels of the item, which the classifier may have memorised.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from annotmix.labels.annotations import Annotations
 def hold_out(
     annotations: Annotations, share: float = 0.1, *, by: Literal["item", "label"] = "item", rng: Any = None
 ) -> tuple[Annotations, Annotations]:
-    """Deal the labels into those to learn from and those to judge by.
+    """Split the labels into a training part and a held-out part.
 
     Parameters
     ----------
@@ -25,8 +25,8 @@ def hold_out(
     share : float, default=0.1
         Share of the labelled items, or of the labels, that is held out; at least one is, and one stays.
     by : {"item", "label"}, default="item"
-        Hold out all labels of some items, or single labels of any items. A classifier that has learnt the
-        other labels of an item by heart foretells a single one well, so that whole items judge more sternly.
+        Hold out all labels of some items, or single labels of any items. A classifier that has
+        memorised the other labels of an item predicts a single one well, so whole items are a stricter test.
     rng : int, Generator or None
         Draws them.
 
@@ -36,7 +36,7 @@ def hold_out(
         Items, annotators and classes are in both. Soft labels stay whole.
     """
     if not 0 < share < 1:
-        raise ValueError(f"share, of what is held out, must lie between 0 and 1, found {share!r}.")
+        raise ValueError(f"share, the held-out part, must lie between 0 and 1, found {share!r}.")
     if by not in ("item", "label"):
         raise ValueError(f'by must be "item" or "label", found {by!r}.')
     units, unit = np.unique(annotations.item if by == "item" else annotations.pair, return_inverse=True)

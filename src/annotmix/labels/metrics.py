@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 
 def clf_acc(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """clf-acc: the share of instances whose class is predicted right.
+    """clf-acc: the share of items whose class is predicted right.
 
     Parameters
     ----------
@@ -19,12 +19,12 @@ def clf_acc(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 def annot_acc(z: ArrayLike, z_pred: ArrayLike, weight: ArrayLike | None = None) -> float:
     """annot-acc: the share of annotators' labels that are predicted right.
 
-    On training labels it shows overfitting: an annotator's errors should not be predictable to the last.
+    On training labels it shows overfitting: not every error of an annotator should be predictable.
 
     Parameters
     ----------
     z, z_pred : array-like, shape (n_labels,)
-        Given and predicted label, one entry a label.
+        The annotators' and the predicted labels, one entry per label.
     weight : array-like, shape (n_labels,), optional
         How much each label counts.
     """
@@ -39,7 +39,7 @@ def label_ll(log_p: ArrayLike, weight: ArrayLike | None = None) -> float:
     Parameters
     ----------
     log_p : array-like, shape (n_labels,)
-        log p_annot of the label that was given.
+        log p_annot of the annotator's label.
     weight : array-like, shape (n_labels,), optional
         How much each label counts.
     """
@@ -53,7 +53,7 @@ def perf_auroc(correct: ArrayLike, p_perf: ArrayLike, weight: ArrayLike | None =
     Parameters
     ----------
     correct : array-like of bool, shape (n_labels,)
-        Whether the annotator's label equals the true class, one entry a label.
+        Whether the annotator's label equals the true class, one entry per label.
     p_perf : array-like, shape (n_labels,)
         Estimated chance that it does.
     weight : array-like, shape (n_labels,), optional

@@ -1,4 +1,4 @@
-"""Names and labels as people write them, as arrays: which are missing, which are equal, in what order."""
+"""Names and labels as arrays: missing values, equality and order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from annotmix._common.words import some
 
-#: What stands for a missing value, besides an empty cell; compared without case. ("None" can be a class.)
+#: Texts that stand for a missing value, besides an empty cell, in any case. ("None" can be a class.)
 MISSING = ("nan", "null", "na", "n/a", "<na>", "#n/a")
 
 Index = NDArray[np.int64]
@@ -52,17 +52,17 @@ def is_missing(values: NDArray[Any], missing_label: Any) -> NDArray[np.bool_]:
 
 
 def as_names(values: Iterable[Any], length: int | None, what: str) -> Names:
-    """Names as an array of numbers or of the objects themselves; none is missing or stands twice."""
+    """Names as an array of numbers or of the objects themselves; none is missing or repeated."""
     listed = as_list(values)
     if length is not None and len(listed) != length:
         raise ValueError(f"{what} must name {length} of them, found {len(listed)}.")
     names = _compact(listed)
     index = _index(names)
     if index.hasnans:
-        raise ValueError(f"{what} need a name each; number {int(index.isna().argmax())} has none.")
+        raise ValueError(f"{what} all need a name; number {int(index.isna().argmax())} has none.")
     if not index.is_unique:
         repeated = names[index.duplicated()]
-        raise ValueError(f"{what} need a name of their own each; repeated: {some(repeated)}.")
+        raise ValueError(f"{what} all need different names; repeated: {some(repeated)}.")
     return names
 
 

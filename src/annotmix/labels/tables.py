@@ -66,10 +66,10 @@ def read_soft(
             "Soft labels have a weight for every item, annotator and class, of shape "
             f"(n_items, n_annotators, n_classes); found shape {soft.shape}."
         )
-    given = [items, annotators, classes]
+    listed = [items, annotators, classes]
     names = [
         as_names(range(length) if own is None else own, length, what)
-        for own, length, what in zip(given, soft.shape, ("items", "annotators", "classes"), strict=True)
+        for own, length, what in zip(listed, soft.shape, ("items", "annotators", "classes"), strict=True)
     ]
     missing = np.isnan(soft)
     if len(partly := np.argwhere(missing.any(axis=2) & ~missing.all(axis=2))):
@@ -123,15 +123,15 @@ def read_long(
         codes.append(code)
         names.append(role_names)
     rows = np.flatnonzero(codes[2] >= 0)
-    item, annotator, given = (code[rows] for code in codes)
+    item, annotator, label = (code[rows] for code in codes)
     weights = _weights(df, weight, rows)
     if duplicates != "error":
         pair = item * len(names[1]) + annotator
-        one = pair if weights is None else pair * max(len(names[2]), 1) + given
-        keep = _keep_one(one, given, duplicates)
-        item, annotator, given = item[keep], annotator[keep], given[keep]
+        one = pair if weights is None else pair * max(len(names[2]), 1) + label
+        keep = _keep_one(one, label, duplicates)
+        item, annotator, label = item[keep], annotator[keep], label[keep]
         weights = None if weights is None else weights[keep]
-    return (item, annotator, given, names[0], names[1], names[2], weights)
+    return (item, annotator, label, names[0], names[1], names[2], weights)
 
 
 def _weights(df: pd.DataFrame, column: str | None, rows: Index) -> Floats | None:
@@ -143,14 +143,14 @@ def _weights(df: pd.DataFrame, column: str | None, rows: Index) -> Floats | None
     wrong = np.flatnonzero(~((numbers >= 0) & (numbers < np.inf)))
     if len(wrong):
         raise ValueError(
-            f"Column {column!r} must hold the weight of every label, a number from 0 on; found "
+            f"Column {column!r} must hold the weight of every label, a number of 0 or more; found "
             f"{show(values.iloc[wrong[0]])} in row {rows[wrong[0]]}. weight= names another column, None none."
         )
     return np.asarray(numbers)
 
 
 def _keep_one(pair: Index, label: Index, rule: str) -> Index:
-    """Positions to keep so that every pair stands once."""
+    """Positions to keep so that no pair is repeated."""
     if rule == "majority":
         cells = pd.DataFrame({"pair": pair, "label": label, "position": np.arange(len(pair))})
         votes = cells.groupby(["pair", "label"], sort=False)["position"].agg(["size", "min"]).reset_index()

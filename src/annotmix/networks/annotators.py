@@ -14,7 +14,7 @@ from annotmix.networks.confusion import make_head
 from annotmix.networks.layers import BatchNorm, Dropout, Layers
 from annotmix.networks.mixup import mix
 
-#: Rows of a table from which on its gradient is sparse; below, going over all of them is quicker.
+#: Tables with this many rows or more have a sparse gradient; for smaller ones a dense gradient is faster.
 SPARSE_FROM = 2000
 
 
@@ -38,7 +38,7 @@ class AnnotatorEmbedding(nn.Module):
         return F.embedding(annotator, self.weight, sparse=self.sparse) + self.bias
 
     def mixed(self, annotator: Tensor, partner: Tensor, lam: Tensor) -> Tensor:
-        """Embeddings mixed with those of partners, as `annotmix.networks.mixup.mix` does; shape (n, d)."""
+        """Embeddings mixed with the partners', as `annotmix.networks.mixup.mix` does; shape (n, d)."""
         return _MixedRows.apply(self.weight, self.bias, annotator, partner, lam, self.sparse)  # type: ignore[no-any-return, no-untyped-call]
 
 
@@ -68,9 +68,9 @@ class _MixedRows(torch.autograd.Function):
 
 
 class DescribedEmbedding(nn.Module):
-    """Embeddings of annotators of whom something is known: Linear(F → d) of it, and of who they are.
+    """Embeddings of annotators with features: Linear(F → d), plus an embedding of the identity.
 
-    It is linear in what is known, as in one-hot rows: a mix of two embeddings is that of mixed features.
+    It is linear in the features: a mix of two embeddings is the embedding of mixed features.
 
     Parameters
     ----------
@@ -94,18 +94,18 @@ class DescribedEmbedding(nn.Module):
         return e if self.identity is None else e + self.identity(annotator)
 
     def mixed(self, annotator: Tensor, partner: Tensor, lam: Tensor) -> Tensor:
-        """Embeddings mixed with those of partners, shape (n, d)."""
+        """Embeddings mixed with the partners' embeddings, shape (n, d)."""
         return mix(self(annotator), partner, lam)
 
     @torch.no_grad()
     def of_unseen(self, features: Tensor, weight: Tensor) -> DescribedEmbedding:
-        """The embedding of other annotators: what they are beside their features is what all are on average.
+        """The embedding of other annotators; their identity is the average over the known ones.
 
         Parameters
         ----------
         features : tensor, shape (m, F)
         weight : tensor, shape (M,)
-            Of the known annotators in the average.
+            Weights of the known annotators in the average.
         """
         other = copy.deepcopy(self)
         other.features = features
@@ -139,12 +139,12 @@ class AnnotatorNetwork(nn.Module):
         self.head = make_head(n_dim, n_classes, eta, rank)
 
     def forward(self, h: Tensor, e_a: Tensor) -> Tensor:
-        """States u, shape (n, d), which `head` answers questions about.
+        """States u, shape (n, d), the input of `head`.
 
         Parameters
         ----------
         h : tensor, shape (n, H)
-            Features of the instances; no gradient flows back into them.
+            Features of the items; no gradient flows back into them.
         e_a : tensor, shape (n, d)
             Embeddings of the annotators.
         """

@@ -1,4 +1,4 @@
-"""Backbones, and the classification model that stands on one."""
+"""Backbones, and the classification model on top of one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class MLP(Layers):
 class CNN(nn.Sequential):
     """3×3 convolution → BatchNorm → ReLU → max-pooling, once for every entry of `hidden`; for small images.
 
-    Maps (n, channels, height, width) to (n, hidden[-1]), the mean over what is left of the image.
+    Maps (n, channels, height, width) to (n, hidden[-1]), the mean over the remaining positions.
     """
 
     def __init__(self, n_channels: int, hidden: Sequence[int]):
@@ -44,7 +44,7 @@ class CNN(nn.Sequential):
 
 
 class _Block(nn.Module):
-    """Two 3×3 convolutions and a way around them."""
+    """Two 3×3 convolutions and a shortcut around them."""
 
     def __init__(self, n_in: int, n_out: int, stride: int):
         super().__init__()
@@ -84,7 +84,7 @@ class ResNet18(nn.Sequential):
 def make_backbone(
     backbone: str | nn.Module, shape: Sequence[int], hidden: Sequence[int], dropout: float
 ) -> tuple[nn.Module, int]:
-    """The backbone f and the width H of its features for instances of the given shape.
+    """The backbone f and the width H of its features for items of the given shape.
 
     Parameters
     ----------
@@ -97,22 +97,22 @@ def make_backbone(
         with torch.no_grad():
             h = module(torch.zeros(2, *shape))
         if not isinstance(h, Tensor) or h.dim() != 2 or len(h) != 2:
-            found = f"shape {tuple(h.shape)}" if isinstance(h, Tensor) else type(h).__name__
+            returned = f"shape {tuple(h.shape)}" if isinstance(h, Tensor) else type(h).__name__
             raise ValueError(
                 f"backbone must map a batch of shape (n, {', '.join(map(str, shape))}) to features of "
-                f"shape (n, H); for n=2 it gave {found}."
+                f"shape (n, H); for n=2 it gave {returned}."
             )
         return module, h.shape[1]
     if backbone == "mlp":
         if len(shape) != 1:
             raise ValueError(
-                f'backbone="mlp" takes a feature vector an instance, found instances of shape '
+                f'backbone="mlp" takes one feature vector per item, found items of shape '
                 f'{tuple(shape)}. Flatten them, or choose backbone="resnet18" or a module of your own.'
             )
     elif backbone in ("cnn", "resnet18"):
         if len(shape) != 3:
             raise ValueError(
-                f'backbone="{backbone}" takes images of shape (channels, height, width), found instances of '
+                f'backbone="{backbone}" takes images of shape (channels, height, width), found items of '
                 f"shape {tuple(shape)}."
             )
         if backbone == "resnet18":
@@ -128,11 +128,11 @@ def make_backbone(
 
 
 def depths(backbone: nn.Module) -> list[int]:
-    """After how many of its layers the state of a backbone can be mixed; 0 is the input, the last one is h.
+    """The depths at which the state of a backbone can be mixed; 0 is the input, the last one is h.
 
-    After every layer of "mlp" and "cnn" with all that belongs to it, after the stem and the stages of
-    "resnet18", after every child of another `nn.Sequential`. Pooling at the end belongs to what is before it:
-    it is linear, so that mixing before it or after it is the same.
+    After every block of "mlp" and "cnn", after the stem and the stages of
+    "resnet18", after every child of another `nn.Sequential`. Pooling at the end belongs to the layer before
+    it: it is linear, so that mixing before it or after it is the same.
     """
     if isinstance(backbone, ResNet18):
         return [0, 3, 5, 7, 9, len(backbone)]
@@ -167,7 +167,7 @@ class Classifier(nn.Module):
         return self.head.out_features
 
     def features(self, x: Tensor) -> Tensor:
-        """The penultimate features h, shape (n, H), of instances x, shape (n, ...)."""
+        """The penultimate features h, shape (n, H), of items x, shape (n, ...)."""
         return self.backbone(x)  # type: ignore[no-any-return]
 
     def log_proba(self, h: Tensor) -> Tensor:

@@ -1,18 +1,18 @@
-"""Heads that turn a state u of the annotator model into a confusion matrix Π, and what is asked of it.
+"""Heads that turn a state u of the annotator model into a confusion matrix Π, or into parts of it.
 
-Nobody asks for all of Π while training: a label k needs Σ_c p_c Π_ck. A head therefore answers questions, and
-keeps to itself how much of Π ever exists.
+Training does not need all of Π: a label k needs Σ_c p_c Π_ck. So a head has one method per quantity, and
+decides itself how much of Π ever exists.
 
-`ConfusionHead` is the paper's, dense: C² logits L, Π = row-softmax(L). They come in blocks of labels k, of
-which each lies together in memory for all classes c. A block is overwritten by its exponentials at once, so
-that nothing beyond it is kept, and what does not fit into one block is computed again on the way back.
+`ConfusionHead` is the paper's, dense: C² logits L, Π = row-softmax(L). They come in blocks of labels k; a
+block is contiguous in memory for all classes c. A block is overwritten by its exponentials at once, so that
+nothing else is kept, and further blocks are computed again in the backward pass.
 
-`LowRankConfusionHead` has no C² numbers at all. With σ_c the chance that class c stays as it is, and R ways
-in which labels go wrong,
+`LowRankConfusionHead` has no C² numbers at all. With σ_c the chance that class c is labelled right, and R
+patterns of errors,
 
     Π_ck = σ_c 1[c = k] + (1 − σ_c) Σ_r A_cr B_rk,   rows of A and of B sum to one,
 
-so Σ_c p_c Π_ck = p_k σ_k + Σ_r (Σ_c p_c (1 − σ_c) A_cr) B_rk: 2R + 1 numbers a class.
+so Σ_c p_c Π_ck = p_k σ_k + Σ_r (Σ_c p_c (1 − σ_c) A_cr) B_rk: 2R + 1 numbers per class.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-#: Logits of the dense head that exist at a time (64 MB of float32), if a single label's do not need more.
+#: Logits of the dense head that exist at a time (64 MB of float32), unless a single label needs more.
 BLOCK = 1 << 24
-#: Sums of exponentials that single precision holds without a shift, with room to spare.
+#: Sums of exponentials that single precision holds without a shift, with a margin.
 SAFE = (1e-30, 1e30)
-#: The least chance that is told from none.
+#: The smallest probability that is distinguished from 0.
 TINY = 1e-30
 
 
@@ -65,12 +65,12 @@ class ConfusionHead(nn.Linear):
         -------
         tensor, shape (n, J)
         """
-        given = u, self.weight, self.bias
+        inputs = u, self.weight, self.bias
         if torch.is_autocast_enabled(u.device.type):
             dtype = torch.get_autocast_dtype(u.device.type)
             with torch.autocast(u.device.type, enabled=False):
-                return _LogLikelihood.apply(log_p, *[x.to(dtype) for x in given], labels)  # type: ignore[no-any-return, no-untyped-call]
-        return _LogLikelihood.apply(log_p, *given, labels)  # type: ignore[no-any-return, no-untyped-call]
+                return _LogLikelihood.apply(log_p, *[x.to(dtype) for x in inputs], labels)  # type: ignore[no-any-return, no-untyped-call]
+        return _LogLikelihood.apply(log_p, *inputs, labels)  # type: ignore[no-any-return, no-untyped-call]
 
     def mixed_nll(self, u: Tensor, logits: Tensor, labels: Tensor, share: Tensor) -> Tensor:
         """−(1/n) Σ_j share_j log Σ_c p_c Π_c,kj with p = softmax(logits), shape ().
@@ -95,11 +95,11 @@ class ConfusionHead(nn.Linear):
         """log Σ_c p_c Π_ck of all labels k, shape (n, C)."""
         total, shift, *_ = _sums(u, self.weight, self.bias, _no_labels(u))
         log_p = log_p - total.log()
-        found = [
+        blocks = [
             torch.logsumexp(_shifted(logits, shift) + log_p.unsqueeze(1), dim=2)
             for _, logits in _blocks(u, self.weight, self.bias)
         ]
-        return torch.cat(found, dim=1)
+        return torch.cat(blocks, dim=1)
 
     @torch.no_grad()
     def log_diagonal(self, u: Tensor) -> Tensor:
@@ -115,8 +115,8 @@ class _LogLikelihood(torch.autograd.Function):
     """`ConfusionHead.log_likelihood` with its gradient written out.
 
     With r_jc = p_c Π_c,kj / Σ_c' p_c' Π_c',kj, the posterior of class c given the j-th label, g_j the
-    gradient that comes in and w_c = Σ_j g_j r_jc, the gradient for log p_c is w_c, and that for the logits
-    is Σ_j g_j r_jc 1[k = k_j] − w_c Π_ck: the exponentials once more, scaled, and J columns.
+    incoming gradient and w_c = Σ_j g_j r_jc, the gradient for log p_c is w_c, and the gradient for the
+    logits is Σ_j g_j r_jc 1[k = k_j] − w_c Π_ck: the exponentials once more, scaled, and J columns.
     """
 
     @staticmethod
@@ -159,8 +159,8 @@ class _LogLikelihood(torch.autograd.Function):
 class _MixedNLL(torch.autograd.Function):
     """−(1/n) Σ_j share_j log Σ_c p_c Π_c,kj with p = softmax(z), as one node of the graph.
 
-    The exponentials are taken as they are where single precision holds them, which saves half of the calls;
-    else it is `_LogLikelihood` and autograd.
+    Where single precision holds the exponentials they are not shifted, which saves half of the calls;
+    otherwise this is `_LogLikelihood` and autograd.
     """
 
     @staticmethod
@@ -181,10 +181,10 @@ class _MixedNLL(torch.autograd.Function):
                 ctx.e, ctx.gradients = e, None
                 return torch.dot(share.flatten(), likelihood.log().flatten()) / -n
         with torch.enable_grad():
-            given = [x.detach().requires_grad_() for x in (z, u, weight, bias)]
-            log_likelihood = _LogLikelihood.apply(F.log_softmax(given[0], dim=1), *given[1:], labels.T)  # type: ignore[no-untyped-call]
+            inputs = [x.detach().requires_grad_() for x in (z, u, weight, bias)]
+            log_likelihood = _LogLikelihood.apply(F.log_softmax(inputs[0], dim=1), *inputs[1:], labels.T)  # type: ignore[no-untyped-call]
             nll = torch.sum(log_likelihood * share.T) / -n
-            ctx.gradients = torch.autograd.grad(nll, given)
+            ctx.gradients = torch.autograd.grad(nll, inputs)
         return nll.detach()
 
     @staticmethod
@@ -214,10 +214,10 @@ def _blocks(u: Tensor, weight: Tensor, bias: Tensor) -> Iterator[tuple[slice, Te
 
 
 class _Sums(NamedTuple):
-    """Σ_k exp(L_ck − shift_c), shape (n, C), and what came along.
+    """Σ_k exp(L_ck − shift_c), shape (n, C), with the other results of the same pass.
 
     `columns` are the shifted logits of the labels, shape (n, J, C); `e` the exponentials, shape (n, C, C), if
-    they made a single block.
+    there was a single block.
     """
 
     total: Tensor
@@ -228,8 +228,8 @@ class _Sums(NamedTuple):
 
 def _sums(u: Tensor, weight: Tensor, bias: Tensor, labels: Tensor) -> _Sums:
     """The sums that normalise Π, with a shift only where exponentials need one."""
-    found = _shifted_sums(u, weight, bias, labels, None)
-    return found if _safe(found.total) else _shifted_sums(u, weight, bias, labels, _maxima(u, weight, bias))
+    sums = _shifted_sums(u, weight, bias, labels, None)
+    return sums if _safe(sums.total) else _shifted_sums(u, weight, bias, labels, _maxima(u, weight, bias))
 
 
 def _shifted_sums(u: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, shift: Tensor | None) -> _Sums:
@@ -246,19 +246,19 @@ def _shifted_sums(u: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, shift
 
 def _maxima(u: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """max_k L_ck, shape (n, C)."""
-    found: Tensor | None = None
+    maxima: Tensor | None = None
     for _, logits in _blocks(u, weight, bias):
         here = logits.amax(dim=1)
-        found = here if found is None else torch.maximum(found, here)
-    assert found is not None
-    return found
+        maxima = here if maxima is None else torch.maximum(maxima, here)
+    assert maxima is not None
+    return maxima
 
 
 def _safe(total: Tensor) -> bool:
-    """Whether no row of exponentials came near what single precision cannot hold.
+    """Whether single precision holds every row of exponentials with a margin.
 
-    Taking the largest logit of every row first, as a softmax usually does, costs more than the rest of it
-    together; logits this large do not occur in a healthy training.
+    Taking the largest logit of every row first, as a softmax usually does, costs more than all
+    other steps together; logits this large do not occur in a healthy training.
     """
     if not total.numel():
         return True
@@ -274,16 +274,16 @@ def _no_labels(u: Tensor) -> Tensor:
     return torch.zeros(len(u), 0, dtype=torch.long, device=u.device)
 
 
-def _take_columns(logits: Tensor, k: slice, labels: Tensor, found: Tensor) -> Tensor:
-    """The logits of the labels that are in the block, written into `found`, shape (n, J, C)."""
+def _take_columns(logits: Tensor, k: slice, labels: Tensor, columns: Tensor) -> Tensor:
+    """The logits of the labels that are in the block, written into `columns`, shape (n, J, C)."""
     n, size, C = logits.shape
     if size == C:
         row = torch.arange(0, n * C, C, device=labels.device).unsqueeze(1) + labels
         return logits.view(n * C, C).index_select(0, row.flatten()).view(*labels.shape, C)
-    found = logits.new_empty(*labels.shape, C) if k.start == 0 else found
+    columns = logits.new_empty(*labels.shape, C) if k.start == 0 else columns
     n_, j = torch.nonzero((labels >= k.start) & (labels < k.stop), as_tuple=True)
-    found[n_, j] = logits[n_, labels[n_, j] - k.start]
-    return found
+    columns[n_, j] = logits[n_, labels[n_, j] - k.start]
+    return columns
 
 
 def _add_columns(block: Tensor, k: slice, labels: Tensor, values: Tensor) -> None:
@@ -298,13 +298,13 @@ def _add_columns(block: Tensor, k: slice, labels: Tensor, values: Tensor) -> Non
 
 
 class LowRankConfusionHead(nn.Linear):
-    """Linear(d → C + 2RC): a diagonal that starts near η, and R ways in which labels go wrong."""
+    """Linear(d → C + 2RC): a diagonal that starts near η, and R patterns of errors."""
 
     def __init__(self, n_dim: int, n_classes: int, eta: float, rank: int):
         _check_eta(eta, n_classes)
         super().__init__(n_dim, n_classes * (1 + 2 * rank))
         self.n_classes, self.rank = n_classes, rank
-        stay = (eta - 1 / n_classes) / (1 - 1 / n_classes)  # a wrong way leads to the right label at times
+        stay = (eta - 1 / n_classes) / (1 - 1 / n_classes)  # an error pattern gives the right label at times
         with torch.no_grad():
             self.bias[:n_classes] = math.log(stay / (1 - stay))
 

@@ -1,15 +1,15 @@
-"""Confusion matrices by counting: what annotators said where the true classes are known with some chance.
+"""Confusion matrices by counting the labels of annotators, given probabilities of the true classes.
 
-With q_nc the chance that item n is of class c, annotator m has N_m[c, k] = Σ_{n: z_nm = k} q_nc expected
-labels k for class c; a label of weight w counts w times. Few labels say little, so counts are shrunken
-twice:
+With q_nc the probability that item n is of class c, annotator m has N_m[c, k] = Σ_{n: z_nm = k} q_nc expected
+labels k for class c; a label of weight w counts w times. Few labels are weak evidence, so counts are
+shrunken twice:
 
     all annotators together:    θ̄[c, k]    ∝ Σ_m N_m[c, k] + 1/C + 2·1[c = k]
     one annotator:              θ_m[c, k]  = (N_m[c, k] + κ θ̄[c, k]) / (N_m[c, ·] + κ)
     on items of difficulty d:   θ_md[c, k] ∝ N_md[c, k] + κ_d θ_m[c, k] r_d[c, k]
 
 where r_d[c, k] is how much more often label k meets class c at difficulty d than overall, over all
-annotators, with κ_d pseudo-labels a class at the overall share.
+annotators, with κ_d pseudo-labels per class at the overall share.
 
 Only pairs (annotator and difficulty, label) that occur are stored: memory grows with labels and annotators,
 times C, never with annotators times C².
@@ -26,7 +26,7 @@ from annotmix.labels.annotations import Annotations
 
 #: Buffers whose length depends on the labels.
 _OF_LABELS = ("pair", "said", "level_pair", "level_said")
-#: The least chance that is told from none.
+#: The smallest probability that is distinguished from 0.
 TINY = 1e-12
 
 
@@ -38,9 +38,9 @@ class CountedConfusion(nn.Module):
     n_annotators, n_classes, n_levels : int
         M, C and the number of difficulties.
     kappa : float
-        κ, labels' worth of the common matrix in every row of an annotator's.
+        κ, pseudo-labels from the common matrix in every row of an annotator's matrix.
     kappa_level : float
-        κ_d, labels' worth of the annotator's matrix in every row of one difficulty.
+        κ_d, pseudo-labels from the annotator's matrix in every row of the matrix for one difficulty.
     """
 
     pair: Tensor
@@ -103,16 +103,16 @@ class CountedConfusion(nn.Module):
     ) -> Tensor:
         """w log θ_md[c, z] of every label z and class c, counted without the label's own item, shape (P, C).
 
-        w is the weight of the label, 1 without weights. `q` and `level` must be what was counted last. With
-        difficulties, rows of θ sum to nearly one here: normalising them would need whole matrices for single
-        labels.
+        w is the weight of the label, 1 without weights. `q` and `level` must be the last ones that were
+        counted. With difficulties, rows of θ sum to nearly one here: normalising them would need whole
+        matrices for single labels.
         """
         C, D = self.n_classes, self.n_levels
         own = labels.weighted(q[labels.item]) if leave_out else q.new_zeros(1)
         all_own = (
             own if labels.pair is None or not leave_out else _sums(own, labels.pair, len(own))[labels.pair]
         )
-        # by class, as each label asks for one column of its annotator's matrix
+        # by class, as each label needs one column of its annotator's matrix
         said = self.said[torch.searchsorted(self.pair, labels.annotator * C + labels.label)] - own
         theta = (said + self.kappa * self.common.T[labels.label]) / (
             self.total[labels.annotator] - all_own + self.kappa
@@ -151,10 +151,10 @@ class CountedConfusion(nn.Module):
 
 
 class Labelled:
-    """The labels as tensors: item, annotator and label, shapes (P,); with weights, what tells of these.
+    """The labels as tensors: item, annotator and label, shapes (P,), and their informative weights.
 
-    A flat distribution must not count as a label of every class: it would be a sign of the class about which
-    annotators are most confused, that class would grow, and everything would fall into it.
+    A flat distribution must not count as a label of every class: it would be evidence for the class that
+    annotators confuse most, that class would grow, and finally all items would belong to it.
     """
 
     def __init__(self, annotations: Annotations, device: torch.device):
@@ -163,7 +163,7 @@ class Labelled:
         self.label = torch.tensor(annotations.label, device=device)
         self.weight = self.pair = None
         if annotations.weight is not None:
-            self.weight = torch.tensor(annotations.telling_weight, dtype=torch.float32, device=device)
+            self.weight = torch.tensor(annotations.informative_weight, dtype=torch.float32, device=device)
             self.pair = torch.tensor(annotations.pair, device=device)
 
     def weighted(self, values: Tensor) -> Tensor:
@@ -172,7 +172,7 @@ class Labelled:
 
 
 def _sums(values: Tensor, where: Tensor, n: int) -> Tensor:
-    """Sums of rows of values, shape (P, C), that go to the same place, shape (n, C)."""
+    """Sums of the rows of values, shape (P, C), with the same index, shape (n, C)."""
     return values.new_zeros(n, values.shape[1]).index_add_(0, where, values)
 
 
@@ -182,5 +182,5 @@ def _rows(pair: Tensor, said: Tensor, cell: Tensor, n_classes: int) -> Tensor:
         return said.new_zeros(len(cell), n_classes, n_classes)
     wanted = cell.unsqueeze(1) * n_classes + torch.arange(n_classes, device=cell.device)
     at = torch.searchsorted(pair, wanted).clamp_max(len(pair) - 1)
-    found = (pair[at] == wanted).unsqueeze(-1)
-    return (said[at] * found).transpose(1, 2)
+    occurs = (pair[at] == wanted).unsqueeze(-1)
+    return (said[at] * occurs).transpose(1, 2)

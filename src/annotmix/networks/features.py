@@ -1,4 +1,4 @@
-"""Instances as a network takes them: rows of an array, as tensors on the device."""
+"""Items as a network takes them: rows of an array, as tensors on the device."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-#: Instances whose features are computed at a time: this many numbers go in.
+#: Input numbers of the items whose features are computed at a time.
 ROW_BUDGET = 1 << 20
 
 Floats = NDArray[np.float32]
@@ -22,16 +22,16 @@ Floats = NDArray[np.float32]
 class Features:
     """Rows of X as float32 tensors on the device.
 
-    An array in memory is moved to the device once. A memory-mapped array stays on disk, and only the rows
-    that are asked for are read. Images of dtype uint8 (more than one dimension an instance) stay bytes in
-    memory; the rows that are asked for are divided by 255.
+    An array in memory is moved to the device once. A memory-mapped array stays on disk, and only the
+    rows that are needed are read. Images of dtype uint8 (more than one dimension per item) stay bytes in
+    memory; the rows that are taken are divided by 255.
 
     Parameters
     ----------
     X : array, shape (n, ...)
     device : torch.device
     views : bool, default=False
-        X is an array in memory of shape (n, n_views, ...): every instance comes in several views. `take`
+        X is an array in memory of shape (n, n_views, ...): every item comes in several views. `take`
         gives the first one, `draw` a random one.
     """
 
@@ -62,7 +62,7 @@ class Features:
         return x.float().div_(255) if self._bytes else x
 
     def draw(self, rows: NDArray[np.int64], rng: np.random.Generator) -> Tensor:
-        """Rows of X for training, shape (len(rows), ...): of several views one, drawn by `rng`."""
+        """Rows of X for training, shape (len(rows), ...), each one of its views, drawn by `rng`."""
         if self._views is None:
             return self.take(rows)
         view = rng.integers(self._views.shape[1], size=len(rows))
@@ -95,12 +95,12 @@ class Features:
         return [slice(first, min(first + step, len(self))) for first in range(0, len(self), step)]
 
     def chunks(self) -> Iterator[tuple[slice, Tensor]]:
-        """All rows in order, a piece at a time."""
+        """All rows in order, piece by piece."""
         for rows in self.pieces():
             yield rows, self.take(rows)
 
     def map(self, function: Callable[[slice, Tensor], Tensor]) -> Tensor:
-        """The results of a function of (numbers of rows, rows), for all rows a piece at a time; (n, ...)."""
+        """The results of a function of (numbers of rows, rows), for all rows piece by piece; (n, ...)."""
         return torch.cat([function(rows, x) for rows, x in self.chunks()])
 
 

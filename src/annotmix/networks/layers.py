@@ -1,6 +1,6 @@
 """Layers of the small networks: PyTorch's own, with fewer calls.
 
-A small network on a CPU spends most of a step on calls, not on numbers. So a linear layer, its batch
+A small network on a CPU spends most of a step on calls, not on arithmetic. So a linear layer, its batch
 normalisation and its ReLU are one node of the graph here, whose gradient is written out, and dropout draws
 bits.
 """

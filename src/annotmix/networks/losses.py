@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-#: Share of a squared length that single precision cannot tell from none.
+#: Share of a squared length that single precision cannot distinguish from 0.
 ROUNDING = 1e-13
 
 
@@ -33,7 +33,7 @@ def mixed_nll(log_likelihood: Tensor, lam: Tensor | None = None, weight: Tensor 
     log_likelihood : tensor, shape (n, 1), or (n, 2) with λ
     lam : tensor, shape (n,), optional
     weight : tensor, shape of `log_likelihood`, optional
-        Of the labels; one each without it.
+        Weight of each label; 1 by default.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def label_mean(values: Tensor, weight: Tensor | None) -> Tensor:
     ----------
     values : tensor, shape (n,)
     weight : tensor, shape (n,), optional
-        One each without it.
+        1 by default.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def label_log_likelihood(log_p: Tensor, logits: Tensor, labels: Tensor) -> Tenso
     log_p : tensor, shape (n, C)
     logits : tensor, shape (n, C, C)
     labels : tensor of int, shape (n, J)
-        J labels an entry; only their columns of log Π are ever taken.
+        J labels per entry; only their columns of log Π are ever taken.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def label_log_likelihood(log_p: Tensor, logits: Tensor, labels: Tensor) -> Tenso
 
 
 def adapt(p: Tensor, W: Tensor) -> Tensor:
-    """p W for every entry: a linear layer of its own each.
+    """p W, with a linear layer of its own for every entry.
 
     Parameters
     ----------
@@ -122,8 +122,8 @@ def volume_penalty(V: Tensor, limit: float = 100.0) -> Tensor:
 def _is_singular(gram: Tensor) -> bool:
     """Whether columns of V depend on each other to within rounding, given VᵀV.
 
-    Rounding gives even a singular matrix a small determinant, so that alone cannot tell. The columns are
-    compared at equal length: a small one is not a dependent one.
+    Rounding gives even a singular matrix a small determinant, so the determinant alone is not enough. The
+    columns are compared at equal length: a small one is not a dependent one.
     """
     length = gram.diagonal().sqrt()
     return bool(torch.linalg.eigvalsh(gram / torch.outer(length, length))[0] <= ROUNDING)

@@ -1,7 +1,7 @@
-"""Who is mixed with whom, by how much, and how.
+"""Mixing of entries with partners.
 
-Three small things that combine freely: a *pairing* gives every entry a partner, *coefficients* say how
-much of each goes in, and `mix` interpolates (or `paste`, for images, cuts and pastes). A triple (instance,
+Three parts that combine freely: a *pairing* gives every entry a partner, *coefficients* say how
+much of each goes in, and `mix` interpolates (or `paste`, for images, cuts and pastes). A triple (item,
 annotator, label) is mixed by applying the same pairing and coefficients to all three parts.
 """
 
@@ -19,7 +19,7 @@ def pair_across(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
 
 
 def pair_within(group: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """A random permutation that stays within groups: of the triples of one item, of the items of one fold.
+    """A random permutation within groups, such as the triples of one item or the items of one fold.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def paste(
     partner : tensor of int, shape (n,)
     lam : tensor, shape (n,)
     per_batch : bool, default=False
-        One centre for all; it is one rectangle where λ is one, too.
+        One centre for all; with one λ for all, also one rectangle.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def paste(
     """
     if images.dim() != 4:
         raise ValueError(
-            "A rectangle can be cut out of images of shape (channels, height, width), found instances of "
+            "A rectangle can be cut out of images of shape (channels, height, width), found items of "
             f'shape {tuple(images.shape[1:])}. Choose mix="input" or mix="manifold" for them.'
         )
     n = len(images)

@@ -1,6 +1,6 @@
 """Several copies of a classifier that train side by side on the same items.
 
-K small networks one after the other spend their time on calls, not on numbers. The layers of K MLPs become
+K small networks one after the other spend their time on calls, not on arithmetic. The layers of K MLPs become
 one layer here: K weight matrices in one tensor, multiplied at once. Any other backbone is applied in a loop,
 with the same result.
 """
@@ -55,7 +55,7 @@ class Committee(Classifier):
     n_others : int
         K, which may be 0.
     averages : bool
-        Whether class probabilities are averaged over all networks, or are those of `own` alone.
+        Whether class probabilities are averaged over all networks, or come from `own` alone.
     """
 
     def __init__(self, own: Classifier, n_others: int, averages: bool = False):

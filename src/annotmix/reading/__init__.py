@@ -1,4 +1,4 @@
-"""Files that people have, as labels and items; notes say what was understood.
+"""Reading of users' files as labels and items; notes say how they were understood.
 
 The names are imported when they are first used: the command line lists `FORMATS` without loading pandas.
 """
@@ -12,12 +12,12 @@ from annotmix.reading.formats import FORMATS, Columns, Format, LabelRows
 
 if TYPE_CHECKING:
     from annotmix.reading.availability import read_availability
-    from annotmix.reading.instances import Instances, read_features, read_images, read_texts
+    from annotmix.reading.items import Items, read_features, read_images, read_texts
     from annotmix.reading.label_files import LabelData, read_labels, read_truth
 
 _HOMES = {
     "availability": ("read_availability",),
-    "instances": ("Instances", "read_features", "read_images", "read_texts"),
+    "items": ("Items", "read_features", "read_images", "read_texts"),
     "label_files": ("LabelData", "read_labels", "read_truth"),
 }
 
@@ -33,7 +33,7 @@ __all__ = [
     "FORMATS",
     "Columns",
     "Format",
-    "Instances",
+    "Items",
     "LabelData",
     "LabelRows",
     "read_availability",

@@ -20,9 +20,9 @@ class Availability(NamedTuple):
     cost : dict of annotator to float, or None
         Cost of one label, where the table has a column for it.
     load : dict of annotator to int
-        Most labels of an annotator; without an entry there is no limit.
+        Maximum number of labels per annotator; without an entry there is no limit.
     notes : list of str
-        What was understood.
+        Notes about how the table was read.
     """
 
     names: list[str]
@@ -35,7 +35,7 @@ def read_availability(path: Path) -> Availability:
     """Read a table with a column of annotators and, where wanted, the columns cost and load."""
     file = InputFile(path)
     table, notes = file.table, file.notes
-    column = find_column(table.columns, "person", None, path.name)
+    column = find_column(table.columns, "available", None, path.name)
     texts, changed = as_ids(table[column], "annotator")
     names: list[str] = []
     for n, text in enumerate(texts):

@@ -1,4 +1,4 @@
-"""Which item an image file shows: files in a folder and the names that labels have for them.
+"""Matching of the image files in a folder to the names that labels have for them.
 
 Names are never used as paths: files are listed first, and names are compared with theirs.
 """
@@ -11,14 +11,14 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-#: What Label Studio puts before the name of an uploaded file.
+#: The prefix that Label Studio gives to the name of an uploaded file.
 _UPLOADED = re.compile(r"^[0-9a-f]{8}-")
-#: How it names a file of a folder that it was given: /data/local-files/?d=folder/photo.jpg
+#: Its address of a file in a local folder: /data/local-files/?d=folder/photo.jpg
 _LOCAL = re.compile(r"(?:^|&)d=([^&]*)")
 
 
 def image_ids(folder: Path, paths: list[Path], wanted: Collection[str]) -> tuple[list[str], str]:
-    """An id for every file, in the way that fits most of the `wanted` ids, and how the way is called.
+    """An id for every file, by the rule that matches most of the `wanted` ids, and the name of the rule.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def image_ids(folder: Path, paths: list[Path], wanted: Collection[str]) -> tuple
     paths : list of Path
         Files in it.
     wanted : collection of str
-        Items that labels are about; may be empty.
+        Items with labels; may be empty.
     """
     inside = [path.relative_to(folder) for path in paths]
     ways: dict[str, Callable[[], list[str]]] = {
@@ -42,7 +42,7 @@ def image_ids(folder: Path, paths: list[Path], wanted: Collection[str]) -> tuple
         if len(set(ids)) == len(ids) and (best is None or matched > best[0]):
             best = matched, ids, called
     if best is None:
-        raise ValueError(f"Images in {str(folder)!r} cannot be told apart by their names.")
+        raise ValueError(f"Images in {str(folder)!r} cannot be distinguished by their names.")
     return best[1], best[2]
 
 
@@ -63,7 +63,7 @@ def _addressed(inside: list[Path], wanted: Collection[str]) -> list[str]:
 
 
 def _file_names(address: str) -> list[str]:
-    """Files that an address may stand for, most telling first.
+    """Files that an address may stand for, most specific first.
 
     /data/upload/12/ab12cd34-photo.jpg: the file as it is stored, and as it was called before the upload.
     /data/local-files/?d=folder/photo.jpg: its path, and its name.

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 Record = dict[str, Any]
-#: Most columns of a table, as messages show them and keys of records become columns.
+#: Maximum number of columns; messages list columns, and keys of records become columns.
 MOST_COLUMNS = 100_000
 _SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", "|": "bar"}
 _BOMS = {
@@ -29,12 +29,12 @@ _BOMS = {
 
 @dataclass(frozen=True)
 class Source:
-    """What a run remembers of a file.
+    """The facts about a file that a run keeps.
 
     Parameters
     ----------
     role : str
-        What the file holds, for example "labels".
+        The content of the file, for example "labels".
     name : str
         Its name, without the folder.
     sha256 : str
@@ -51,7 +51,7 @@ class Source:
 class InputFile:
     """A file, parsed as far as its format need not be known: records of JSON, or a table of anything else.
 
-    Cells of delimited text stay text ("007" is not 7); those of Parquet and JSON keep their type.
+    Cells of delimited text stay text ("007" is not 7); cells of Parquet and JSON keep their type.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class InputFile:
     records : list of dict, or None
         The objects of JSON or JSON Lines.
     notes : list of str
-        What was decided about the encoding.
+        Notes about the encoding.
     """
 
     def __init__(self, path: Path):
@@ -87,7 +87,7 @@ class InputFile:
         return _records_table(self.records or [], self.name)
 
     def source(self, role: str) -> Source:
-        """What a run remembers of this file."""
+        """The facts about this file that a run keeps."""
         rows = len(self.table if self.records is None else self.records)
         return Source(role, self.name, self._sha256, rows)
 
@@ -102,7 +102,7 @@ def fingerprint(path: Path) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file; a folder, an absent or an empty file is named."""
+    """The content of a file; a folder, a missing or an empty file is an error."""
     if not path.exists():
         near = difflib.get_close_matches(path.name, _siblings(path), n=1)
         hint = f" Did you mean {str(path.with_name(near[0]))!r}?" if near else ""
@@ -116,7 +116,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def decode(data: bytes, name: str) -> tuple[str, list[str]]:
-    """Bytes as text, and what was decided about the encoding where it is not plain UTF-8.
+    """Bytes as text, and a note about the encoding where it is not plain UTF-8.
 
     A byte-order mark decides; else UTF-8; else UTF-16 where every other byte is zero; else lines that are not
     UTF-8 are read as cp1252 (Windows), the others as UTF-8.
@@ -205,7 +205,7 @@ def _read_parquet(data: bytes, name: str) -> pd.DataFrame:
         table = pd.read_parquet(io.BytesIO(data))
     except ImportError:
         raise ValueError(
-            f'{name!r} is a Parquet file. Install what reads it: pip install "annotmix[parquet]"'
+            f'{name!r} is a Parquet file. Install its reader: pip install "annotmix[parquet]"'
         ) from None
     except Exception as error:  # the readers raise many kinds
         raise ValueError(f"{name!r} is not a whole Parquet file: {str(error).splitlines()[0]:.200}") from None
@@ -216,7 +216,7 @@ def _read_parquet(data: bytes, name: str) -> pd.DataFrame:
 
 
 def _parse_delimited(text: str, name: str) -> pd.DataFrame:
-    """Delimited text as a table of text; the separator is the one that the first line has most of."""
+    """Delimited text as a table of text; the separator is the most frequent one in the first line."""
     header = text.lstrip("\r\n").split("\n", 1)[0]
     separator = max(_SEPARATORS, key=header.count)
     if not header.count(separator):

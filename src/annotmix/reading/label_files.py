@@ -1,4 +1,4 @@
-"""Labels from files of any format: what the files hold as `Annotations`, and what was understood."""
+"""Labels from files of any format as `Annotations`, with notes about how they were read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ENDINGS = (".jsonl", ".ndjson", ".json")
 
 @dataclass(frozen=True, eq=False)
 class LabelData:
-    """The labels in files, and what was understood.
+    """The labels in files, and notes about them.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class LabelData:
     format : str
         The name of the files' format.
     notes : list of str
-        What was understood, changed and left out.
+        Notes about what was read, changed and left out.
     texts : mapping of item to text
         Where the files carry them.
     sources : list of Source
@@ -54,7 +54,7 @@ def read_labels(
     format : str, optional
         A name in `annotmix.reading.formats.FORMATS`; by default the content decides.
     columns : Columns, optional
-        Names of columns that are not found by themselves.
+        Names of columns that cannot be guessed.
     """
     if format is not None and format not in FORMATS:
         raise ValueError(
@@ -84,7 +84,7 @@ def read_labels(
 def read_truth(path: Path, columns: Columns, role: str = "truth") -> tuple[dict[str, str], list[str], Source]:
     """True labels by item: a table with one row per item.
 
-    `role` is "truth", or "valid" where `annotmix fit` gets them.
+    `role` is "truth", or "valid" for `annotmix fit --valid`.
     """
     file = InputFile(path)
     item = find_column(file.table.columns, "id" if role == "valid" else "item", columns.item, path.name)
@@ -117,7 +117,7 @@ def _files(paths: Sequence[str | Path]) -> list[Path]:
             raise ValueError(f"The folder {str(path)!r} holds no {' or '.join(_ENDINGS)} file.")
         listed += inside
     if not listed:
-        raise ValueError("No file with labels was given.")
+        raise ValueError("There is no file with labels.")
     return listed
 
 

@@ -1,4 +1,4 @@
-"""Ids and labels as text, so that 1, 1.0 and "1" are one id and "007" stays what it is."""
+"""Ids and labels as text, so that 1, 1.0 and "1" are one id and "007" stays "007"."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Texts = NDArray[Any]
 
 
 def as_texts(values: Iterable[Any], what: str, missing: Iterable[str] = MISSING) -> tuple[Texts, list[str]]:
-    """Values as text, None where one is missing, and what was changed.
+    """Values as text, None where one is missing, and notes about changes.
 
     Parameters
     ----------
     values : iterable
         Text, numbers, booleans, missing values.
     what : str
-        What they are, for messages: "label".
+        Their kind, for messages: "label".
     missing : iterable of str
         Texts that stand for a missing value, besides the empty one.
     """

@@ -1,1 +1,1 @@
-"""One run of the tool: from files to a folder with answers, and from the folder to more of them."""
+"""One run of the tool: from files to a folder with results, and commands on such a folder."""

@@ -50,7 +50,7 @@ def run_demo(out: Path, say: Say, seed: int = 0, epochs: int = EPOCHS, progress:
     out : Path
         Folder for `labels.csv`, `features.csv`, `truth.csv` and the run, `run`.
     say : callable
-        Gets the lines about what is being done.
+        Called with every line of output.
     seed : int, default=0
     epochs : int, default=50
     progress : bool, default=True

@@ -1,4 +1,4 @@
-"""How right a run was, where true labels are known."""
+"""Scores of a run on known true labels."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def score(findings: Findings, truth: Mapping[str, str]) -> Findings:
     if len(known) < len(truth):
         lost = [item for item in truth if item not in items.index]
         notes.append(
-            f"{len(lost)} of {len(truth)} true labels are about items the run does not have: {some(lost)}."
+            f"{len(lost)} of {len(truth)} true labels are about items unknown to the run: {some(lost)}."
         )
     if unknown := sorted(set(truth.values()) - set(findings.classes)):
         notes.append(
-            f"True labels that nobody ever gave, and which count as wrong everywhere: {some(unknown)}."
+            f"True labels that no annotator ever gave; they count as wrong everywhere: {some(unknown)}."
         )
     true = pd.Series({item: truth[item] for item in known}, dtype=object)
     own = items.loc[known]

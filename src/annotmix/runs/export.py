@@ -21,7 +21,7 @@ from annotmix.runs.folder import RunFolder
 from annotmix.runs.prepare import ItemPreparation
 
 INPUT, OUTPUT = "features", "probabilities"
-#: Largest difference of a probability from the original's.
+#: Largest accepted difference of a probability from the original.
 TOLERANCE = 1e-5
 SAMPLE = 256
 
@@ -52,7 +52,7 @@ class Exported(nn.Module):
 
 
 def export_onnx(run: Path, path: Path) -> dict[str, Any]:
-    """Write the classifier of a run as ONNX, and beside it a JSON file that says what it takes.
+    """Write the classifier of a run as ONNX, and beside it a JSON file that describes its input.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def export_onnx(run: Path, path: Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        What the JSON file says, with the largest difference from the original on a sample of the run's items.
+        The content of the JSON file, with the largest difference from the original on a sample of items.
     """
     runtime = require("onnxruntime", "onnx", "Exporting")
     require("onnxscript", "onnx", "Exporting")
@@ -85,7 +85,7 @@ def export_onnx(run: Path, path: Path) -> dict[str, Any]:
         "output": {"name": OUTPUT, "dtype": "float32", "shape": ["n", len(model.classes_)]},
         "classes": [str(name) for name in model.classes_],
         "columns": preparation.feature_names,
-        "instances": items.to_dict()["instances"],
+        "items": items.to_dict()["items"],
         "preparation": _how(items),
         "checked": {"items": len(raw), "largest difference": difference},
     }

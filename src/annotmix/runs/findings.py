@@ -1,4 +1,4 @@
-"""What a run found out about labels, annotators and items: what files and report are made of."""
+"""The results of a run about labels, annotators and items; files and report are made of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-#: What is said about a score, and how its value is written.
+#: Description of each score, and the format of its value.
 SCORES = {
     "n": ("Items with known labels", ",.0f"),
     "clf-acc": ("Classified right by the model, which sees the item alone (clf-acc)", ".1%"),
@@ -22,13 +22,13 @@ SCORES = {
     "ece": ("Mean distance of confidence and share of right labels (ece)", ".1%"),
 }
 
-#: Where labels found are less sure than this on average, the classifier has hardly learnt yet.
+#: With a mean probability of the labels found below this, the classifier has hardly learnt yet.
 HARDLY_SURE = 0.5
 
 
 @dataclass(frozen=True)
 class Preview:
-    """What a person sees of an item.
+    """The part of an item that the report shows.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Preview:
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What a run found out.
+    """The results of a run.
 
     Names of items, annotators and classes are text here, as they will be shown. The columns of the tables
     are listed and explained in `annotmix.runs.result_columns`.
@@ -52,7 +52,7 @@ class Findings:
     Attributes
     ----------
     title : str
-        What was run on what, for a heading.
+        The approach and the files, for a heading.
     classes : array of str, shape (C,)
     items : DataFrame, one row per item, indexed by its name
         Most probable label, its probability, votes, disagreement.
@@ -65,7 +65,7 @@ class Findings:
     history : DataFrame, indexed by `epoch`
         `loss` and the scores of monitored sets ("valid/clf-acc").
     suggestions : DataFrame, one row per suggestion, best first
-        Which annotator to ask about which item.
+        Pairs of annotator and item to label next.
     previews : mapping of item to Preview
         At least for the items that are most likely to be shown.
     scores : mapping of str to float
@@ -78,7 +78,7 @@ class Findings:
     inputs : list of mappings
         The files read: `role`, `name`, `sha256`, `rows`.
     notes : list of str
-        What was announced on the way: what was imputed, left out, not matched.
+        Messages of the run, about imputed values, dropped rows and unmatched items.
     """
 
     title: str
@@ -103,7 +103,7 @@ def label_weights(labels: pd.DataFrame) -> NDArray[np.float64]:
 
 
 def doubts(items: pd.DataFrame) -> list[str]:
-    """What about the labels found should be known before they are used; `items` as `Findings.items`."""
+    """Warnings about the labels found; `items` as `Findings.items`."""
     sure = items.loc[items["n_labels"] > 0, "probability"].mean()
     if not sure < HARDLY_SURE:
         return []

@@ -1,4 +1,4 @@
-"""`annotmix fit`: read, prepare, train, find out, write."""
+"""`annotmix fit`: read, prepare, train, evaluate, write."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def fit(
     ----------
     request : Request
     say : callable
-        Gets the lines about what was understood and is being done.
+        Called with every line of output.
     progress : bool, default=True
         Show progress bars.
     previews : mapping of item to Preview, optional
-        What the report shows of items; by default made from texts and images.
+        Previews of items in the report; by default made from texts and images.
     """
     if by_torchrun():
         raise ValueError("annotmix fit starts its processes itself: use --devices in place of torchrun.")

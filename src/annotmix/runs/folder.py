@@ -1,4 +1,4 @@
-"""The folder of a run: what is in it, and how nothing half-written is ever left.
+"""The folder of a run: its files, which are written completely or not at all.
 
 RUN/
   items.csv  labels.csv  annotators.csv  report.html
@@ -52,7 +52,7 @@ class RunFolder:
         return (self.path / "run.json").is_file()
 
     def claim(self, resume: bool = False, overwrite: bool = False) -> None:
-        """Make the folder ready for a run, or refuse where something is in it that the user may want."""
+        """Make the folder ready for a run, or refuse where it holds files that the user may want."""
         path = self.path
         if path.exists() and not path.is_dir():
             raise ValueError(f"--out {str(path)!r} is a file, expected a folder.")
@@ -82,9 +82,9 @@ class RunFolder:
 
     @contextmanager
     def replace(self) -> Iterator[Path]:
-        """A folder to write a whole run into; at the end it takes the place of what was there.
+        """A folder to write a whole run into; at the end it replaces the old files.
 
-        Where writing fails, nothing of it is left, and what was there stays as it was.
+        Where writing fails, it is removed, and the old files stay.
         """
         stage = Path(tempfile.mkdtemp(dir=self.path, prefix=_STAGE))
         try:
@@ -102,7 +102,7 @@ class RunFolder:
         shutil.rmtree(self.checkpoint, ignore_errors=True)
 
     def release(self) -> None:
-        """Remove the folder where nothing worth keeping came of the run."""
+        """Remove the folder where the run left nothing worth keeping."""
         for folder in (self.checkpoint, self.path):
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
@@ -122,7 +122,7 @@ class RunFolder:
         return self
 
     def findings(self) -> Findings:
-        """What the run found out."""
+        """The results of the run."""
         return load_findings(self.require().path / "findings")
 
     def features(self) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""The files of a run, read and matched by the ids of the items, and what was understood of them."""
+"""The files of a run, read and matched by the ids of the items, and a summary of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from annotmix.labels.annotations import Annotations
 from annotmix.labels.names import locate
 from annotmix.reading import (
     Columns,
-    Instances,
+    Items,
     LabelData,
     read_features,
     read_images,
@@ -26,13 +26,13 @@ from annotmix.runs.request import Request
 
 Say = Callable[[str], None]
 
-#: An annotator with so many labels, all the same, is worth a note.
+#: An annotator with this many labels, all the same, gets a note.
 MANY_ALIKE = 10
 _COLUMNS = (
     "Name the columns that hold the same ids: --item NAME for the labels, --item-column NAME for the other "
     "file."
 )
-#: What to do where no ids fit.
+#: Advice where no ids match.
 _HINTS = {
     "features": _COLUMNS,
     "text": _COLUMNS,
@@ -43,24 +43,24 @@ _HINTS = {
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What a run learns from.
+    """The data that a run learns from.
 
     Parameters
     ----------
     annotations : Annotations
         Item n is row n of `items`; items without labels are there too.
-    items : Instances
+    items : Items
     truth : dict of item to true label
         Of --valid; empty without it.
     understood : dict
-        Figures that a person should see before anything is trained.
+        Figures to show before training.
     notes : list of str
-        What was understood, changed and left out.
+        Notes about what was read, changed and left out.
     sources : list of Source
     """
 
     annotations: Annotations
-    items: Instances
+    items: Items
     truth: dict[str, str]
     understood: dict[str, Any]
     notes: list[str]
@@ -87,7 +87,7 @@ def read_inputs(request: Request, progress: bool) -> Inputs:
     )
 
 
-def _read_items(request: Request, labelled: LabelData, progress: bool) -> Instances:
+def _read_items(request: Request, labelled: LabelData, progress: bool) -> Items:
     options = [name for name in ("features", "text", "images") if getattr(request, name) is not None]
     if len(options) > 1:
         raise ValueError(
@@ -108,13 +108,13 @@ def _read_items(request: Request, labelled: LabelData, progress: bool) -> Instan
             "(For labels alone there is annotmix aggregate.)"
         )
     ids, notes = list(labelled.texts), ["The texts of the items come from the export itself."]
-    return Instances("text", ids, [labelled.texts[item] for item in ids], notes, [])
+    return Items("text", ids, [labelled.texts[item] for item in ids], notes, [])
 
 
-def match(annotations: Annotations, items: Instances) -> tuple[Annotations, list[str]]:
-    """The labels of items that are there, item n being row n, and the names of labelled items that are not.
+def match(annotations: Annotations, items: Items) -> tuple[Annotations, list[str]]:
+    """The labels of the items that exist, item n being row n, and the names of labelled items that do not.
 
-    Refuses where no item is there, or where there is nothing to learn.
+    Refuses labels without any existing item, or with a single class.
     """
     there = locate(annotations.items, np.array(items.ids, dtype=object)) >= 0
     lost = [str(name) for name in annotations.items[~there]]
@@ -136,7 +136,7 @@ def match(annotations: Annotations, items: Instances) -> tuple[Annotations, list
     return kept.align(items=items.ids, annotators=active), lost
 
 
-def _understood(labelled: LabelData, a: Annotations, items: Instances, lost: list[str]) -> dict[str, Any]:
+def _understood(labelled: LabelData, a: Annotations, items: Items, lost: list[str]) -> dict[str, Any]:
     per_item = a.labels_per_item[a.labels_per_item > 0]
     return {
         "format": labelled.format,
@@ -150,14 +150,14 @@ def _understood(labelled: LabelData, a: Annotations, items: Instances, lost: lis
         "not matched": lost[:5],
         "n not matched": len(lost),
         "without labels": a.n_items - len(per_item),
-        "instances": items.kind,
+        "kind": items.kind,
     }
 
 
 def understood_lines(understood: dict[str, Any], notes: list[str]) -> list[str]:
-    """What was understood, for people."""
+    """The summary as lines of text."""
     mean, least, most = understood["labels per item"]
-    what = {"features": "features", "text": "a text", "images": "an image"}[understood["instances"]]
+    what = {"features": "features", "text": "a text", "images": "an image"}[understood["kind"]]
     names, n_lost = understood["classes"], understood["n not matched"]
     lines = [
         "What was understood",
@@ -188,7 +188,7 @@ def understood_lines(understood: dict[str, Any], notes: list[str]) -> list[str]:
 
 
 def _remarks(a: Annotations) -> list[str]:
-    """What about the annotators should be known before their scores are read."""
+    """Notes about annotators whose scores need care."""
     notes = []
     single = int((a.labels_per_annotator == 1).sum())
     if single:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from annotmix.reading import Instances, read_features, read_images, read_texts
-from annotmix.reading.instances import called_like_a_label
+from annotmix.reading import Items, read_features, read_images, read_texts
+from annotmix.reading.items import called_like_a_label
 from annotmix.runs.folder import RunFolder
 from annotmix.runs.prepare import ItemPreparation
 
@@ -20,7 +20,7 @@ def predict(
     text_column: str | None = None,
     progress: bool = True,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Classes of new items, read and prepared as those of the run were.
+    """Classes of new items, read and prepared like the items of the run.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def predict(
     DataFrame, one row per item
         `item`, `label`, `probability`, and for every class its probability, "P(class)".
     list of str
-        What was understood.
+        Notes about how the file was read.
     """
     folder = RunFolder(run)
     preparation = folder.preparation()
@@ -62,13 +62,13 @@ def _read(
     item_column: str | None,
     text_column: str | None,
     progress: bool,
-) -> Instances:
+) -> Items:
     if preparation.kind == "images":
         return read_images(file, (), progress)
     item_column = item_column or preparation.id_column
     if preparation.kind == "text":
         return read_texts(file, text_column, item_column)
-    # what was a feature in spite of its name is one here too
+    # a column that was a feature in spite of its name is one here too
     table = preparation.table
     include = [column for column in (*table.numeric, *table.levels) if called_like_a_label(column)]
     return read_features(file, ids, item_column, include)

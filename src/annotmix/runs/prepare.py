@@ -1,4 +1,4 @@
-"""How the items of a run become features; kept with the run, so that new items go the same way."""
+"""The preparation of items as features; kept with the run, so that new items are prepared alike."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from annotmix.encoders import encoder_from_dict, make_encoder
 from annotmix.estimators.preparation import Preparation, fit_preparation
-from annotmix.reading import Instances
+from annotmix.reading import Items
 
 #: Encoders that need no download at run time.
 ENCODERS = {"text": "text:minilm", "images": "image:efficientnet-lite0"}
@@ -28,7 +28,7 @@ class ItemPreparation:
     id_column : str or None
         The column that held the ids of the items.
     encoder : dict or None
-        What turns texts or images into numbers, as `Encoder.to_dict` describes it.
+        The encoder of texts or images, as `Encoder.to_dict` describes it.
     table : Preparation
         Imputes, standardises and one-hot-encodes the columns.
     """
@@ -40,29 +40,29 @@ class ItemPreparation:
 
     @property
     def encoder_name(self) -> str | None:
-        """As --encoder takes it."""
+        """The name as --encoder takes it."""
         return None if self.encoder is None else f"{self.encoder['kind']}:{self.encoder['params']['model']}"
 
-    def transform(self, items: Instances, name: str) -> NDArray[np.float32]:
-        """Features of new items, shape (n, D); `name` is that of their file, for messages."""
+    def transform(self, items: Items, name: str) -> NDArray[np.float32]:
+        """Features of new items, shape (n, D); `name` is the name of their file, for messages."""
         X = items.X if self.encoder is None else _numbered(encoder_from_dict(self.encoder).encode(items.X))
         return self.table.transform(X, name)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
         about = {"kind": self.kind, "id_column": self.id_column, "encoder": self.encoder}
-        return {"instances": about, "preparation": self.table.to_dict()}
+        return {"items": about, "preparation": self.table.to_dict()}
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> ItemPreparation:
         """The inverse of `to_dict`."""
-        return cls(**saved["instances"], table=Preparation.from_dict(saved["preparation"]))
+        return cls(**saved["items"], table=Preparation.from_dict(saved["preparation"]))
 
 
 def fit_item_preparation(
-    items: Instances, encoder: str | None, progress: bool
+    items: Items, encoder: str | None, progress: bool
 ) -> tuple[ItemPreparation, NDArray[np.float32], list[str]]:
-    """How to prepare items, their features, shape (N, D), and what was done to columns of features."""
+    """The preparation of items, their features, shape (N, D), and notes about the columns."""
     if items.kind == "features":
         if encoder is not None:
             raise ValueError("--encoder is for --text and --images; features are taken as they are.")

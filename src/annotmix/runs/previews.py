@@ -1,4 +1,4 @@
-"""What a person sees of the items that are most likely to be shown."""
+"""Previews of the items that are most likely to be shown in the report."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 import pandas as pd
 
 from annotmix._common.words import shorten
-from annotmix.reading import Instances
+from annotmix.reading import Items
 from annotmix.runs.findings import Preview
 
-#: Items of each list (labels, disputed items, suggestions) that get a preview. Texts are small: all that the
-#: report lists get one. Thumbnails are for the first pages.
+#: Items of each list (labels, disputed items, suggestions) that get a preview. Texts are small: every
+#: item that the report lists gets one. Thumbnails are for the first pages.
 SHOWN = {"text": 2000, "images": 150}
 LONGEST = 400
 THUMBNAIL = 96
 
 
 def make_previews(
-    items: Instances, table: pd.DataFrame, labels: pd.DataFrame, suggestions: pd.DataFrame
+    items: Items, table: pd.DataFrame, labels: pd.DataFrame, suggestions: pd.DataFrame
 ) -> dict[str, Preview]:
     """Shortened texts, or thumbnails of images, of the items that stand first in the tables of a report.
 

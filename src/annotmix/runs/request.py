@@ -13,7 +13,7 @@ EPOCHS = 50
 
 @dataclass(frozen=True)
 class Request:
-    """Options of `annotmix fit`, by their names there; None stands for the default or what is found."""
+    """Options of `annotmix fit`, by their names there; None stands for the default or an automatic choice."""
 
     labels: tuple[Path, ...]
     out: Path = Path("annotmix-run")

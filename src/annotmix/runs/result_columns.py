@@ -1,7 +1,7 @@
 """The columns of a run's tables: their names, what they mean, and how the report shows them.
 
 The CSV files, the saved findings and the report all follow these lists. A new column is computed in
-`result_tables.py` (or `evaluate.py`) and declared here; nothing else has to know of it.
+`result_tables.py` (or `evaluate.py`) and declared here; no other file changes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Column:
         In the DataFrame and in the CSV file.
     kind : Kind
     meaning : str
-        What it says; the report shows it with the heading.
+        Its meaning; the report shows it with the heading.
     title : str
         Heading in the report; without one the column is in the files alone.
     beside : tuple of str
@@ -48,7 +48,7 @@ TABLES = {
         Column("label", "class", "most probable class, by classifier and labels together", "Label found"),
         Column("probability", "share", "chance that the label found is right", "Sure"),
         Column("classifier", "class", "most probable class by the classifier, which sees the item alone"),
-        Column("votes", "text", "how often each class was given, most first: cat (3), dog (1)", "Votes"),
+        Column("votes", "text", "votes of each class, most first: cat (3), dog (1)", "Votes"),
         Column("majority", "class", "class with the most votes, the first of several"),
         Column("differs", "text", "whether the label found is not among the classes with the most votes"),
         Column("n_labels", "count", "number of labels"),
@@ -88,7 +88,7 @@ TABLES = {
             ("confusion_rate",),
         ),
         Column("confusion_rate", "share", "share of that true class that gets that label"),
-        Column("matrix", "matrix", "what is taken for what: one row per true class", "Confusions"),
+        Column("matrix", "matrix", "labels of each true class: one row per true class", "Confusions"),
     ),
     "labels": (
         Column("item", "item", "the item", "Item"),
@@ -100,9 +100,9 @@ TABLES = {
     ),
     "suggestions": (
         Column("item", "item", "the item", "Item"),
-        Column("annotator", "annotator", "who should be asked", "Ask"),
+        Column("annotator", "annotator", "who should label the item", "Annotator"),
         Column("gain", "number", "expected gain in bits, 1 being a yes or no settled", "Gain in bits"),
-        Column("performance", "share", "chance that this annotator is right", "Chance of a right answer"),
+        Column("performance", "share", "chance that this annotator is right", "Chance of a right label"),
         Column("cost", "number", "cost of the label", "Cost"),
     ),
 }

@@ -1,4 +1,4 @@
-"""The tables of a run, made of what a fitted model believes; `result_columns.py` explains them."""
+"""The tables of a run, from the beliefs of a fitted model; `result_columns.py` explains them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from annotmix.runs.result_columns import make_table
 
 Floats = NDArray[np.float64]
 
-#: How sure an interval is.
+#: Probability of the intervals.
 LEVEL = 0.95
 
 
 def make_tables(believed: Beliefs) -> dict[str, Any]:
-    """The parts of `Findings` that beliefs are needed for: items, annotators, labels, confusion."""
+    """The parts of `Findings` that need beliefs: items, annotators, labels, confusion."""
     return {
         "items": item_table(believed),
         "annotators": annotator_table(believed),
@@ -89,10 +89,10 @@ class _Votes:
 def annotator_table(believed: Beliefs) -> pd.DataFrame:
     """One row per annotator.
 
-    The accuracy is the expected share of right labels among those given, each judged by all evidence but
-    itself. Its interval is Jeffreys' for a share, Beta(r + ½, n − r + ½) with r the expected number of right
-    labels among n: it says how far few labels can be trusted, and takes the model's probabilities as they
-    are. Labels with weights count by them, in r and in n.
+    The accuracy is the expected share of right labels, each label judged by all evidence but itself. Its
+    interval is Jeffreys' for a share, Beta(r + ½, n − r + ½) with r the expected number of right labels among
+    n: it says how far few labels can be trusted, and takes the model's probabilities as they are. Labels with
+    weights count by them, in r and in n.
     """
     a = believed.annotations
     n = a.total(a.annotator, a.n_annotators)
@@ -137,18 +137,18 @@ def _sums(a: Annotations, values: Floats) -> Floats:
 
 
 def _frequent_confusion(believed: Beliefs) -> tuple[list[str], Floats]:
-    """The confusion that most labels are expected to be, of at least half a label, and its rate."""
+    """The confusion with the most expected labels, at least half a label, and its rate."""
     counts, classes = believed.counts, believed.annotations.classes
     n_classes = len(classes)
     off = np.where(np.eye(n_classes, dtype=bool), 0.0, counts).reshape(len(counts), -1)
     best = off.argmax(axis=1)
-    true, given = np.divmod(best, n_classes)
+    true, label = np.divmod(best, n_classes)
     rows = np.arange(len(counts))
     enough = off[rows, best] >= 0.5
     names = [
-        f"{classes[c]} → {classes[k]}" if ok else "" for c, k, ok in zip(true, given, enough, strict=True)
+        f"{classes[c]} → {classes[k]}" if ok else "" for c, k, ok in zip(true, label, enough, strict=True)
     ]
-    return names, np.where(enough, believed.confusion[rows, true, given], np.nan)
+    return names, np.where(enough, believed.confusion[rows, true, label], np.nan)
 
 
 def label_table(believed: Beliefs) -> pd.DataFrame:

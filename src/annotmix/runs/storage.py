@@ -1,4 +1,4 @@
-"""Findings on disk: CSV files and a report for people, JSON and NPY to read again; never a pickle."""
+"""Findings on disk: CSV files and a report for readers, JSON and NPY to load again; never a pickle."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from annotmix.runs.report.run import write_report
 from annotmix.runs.spreadsheet import to_csv
 
 FORMAT = 2
-#: The CSV files and what is in them.
+#: The CSV files and their contents.
 FILES = {
     "items.csv": "the most probable label of every item",
     "labels.csv": "every label, least likely right first",
@@ -28,7 +28,7 @@ _TABLES = ("items", "annotators", "labels", "history", "suggestions")
 
 
 def write_findings(folder: Path, findings: Findings) -> None:
-    """Write all that findings are kept in into the folder of a run: CSV files, report, `findings/`."""
+    """Write findings into the folder of a run: CSV files, report, `findings/`."""
     write_text(folder / "items.csv", to_csv(findings.items, index=True))
     write_text(folder / "labels.csv", to_csv(findings.labels))
     write_text(folder / "annotators.csv", to_csv(findings.annotators, index=True))
@@ -55,7 +55,7 @@ def save_findings(folder: Path, findings: Findings) -> None:
 
 
 def load_findings(folder: Path) -> Findings:
-    """Read what `save_findings` wrote."""
+    """Read findings that `save_findings` wrote."""
     path = folder / "findings.json"
     try:
         saved = json.loads(path.read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""Which items to have labelled next, and by whom, by the model of a run."""
+"""The items to label next, and the annotators to label them, by the model of a run."""
 
 from __future__ import annotations
 
@@ -24,44 +24,48 @@ def suggest(
     per_item: int = 1,
     per_annotator: int | None = None,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Pairs (item, annotator) from whose labels most is expected, as `annotmix.suggest` has them.
+    """Pairs (item, annotator) whose labels have the most expected information; see `annotmix.suggest`.
 
     Parameters
     ----------
     run : Path
     budget : float
-        Labels; money where `available` has costs.
+        Number of labels, or an amount of money where `available` has costs.
     available : Path, optional
-        Table of those who can be asked: annotator and, where wanted, cost and load. Those that the run does
-        not know are newcomers.
+        Table of available annotators: annotator and, where wanted, cost and load. Annotators that the run
+        does not know are newcomers.
     annotators : list of str, optional
-        Those who can be asked, without a table.
+        Available annotators, without a table.
     per_item, per_annotator : int, optional
-        Limits; a load in the table goes before.
+        Limits; a load in the table takes precedence.
 
     Returns
     -------
     DataFrame
     list of str
-        What was understood, and what was spent.
+        Notes about the table and the cost.
     """
     if available is not None and annotators is not None:
-        raise ValueError("Name those who can be asked one by one or in a table, not both.")
+        raise ValueError("Name the available annotators one by one or in a table, not both.")
     believed = run_beliefs(run)
     limits: dict[str, Any] = {"annotators": annotators, "per_item": per_item, "per_annotator": per_annotator}
     notes: list[str] = []
     if available is not None:
-        people = read_availability(available)
+        availability = read_availability(available)
         known = set(believed.annotations.annotators)
-        new = [name for name in people.names if name not in known]
+        new = [name for name in availability.names if name not in known]
         load = (
-            people.load if per_annotator is None else dict.fromkeys(people.names, per_annotator) | people.load
+            availability.load
+            if per_annotator is None
+            else dict.fromkeys(availability.names, per_annotator) | availability.load
         )
-        limits |= {"per_annotator": load, "cost": people.cost, "newcomers": new}
-        limits["annotators"] = [name for name in people.names if name in known]
-        notes += people.notes
+        limits |= {"per_annotator": load, "cost": availability.cost, "newcomers": new}
+        limits["annotators"] = [name for name in availability.names if name in known]
+        notes += availability.notes
         if new:
-            notes.append(f"{len(new)} of {len(people.names)} annotators are new to the run: {some(new)}.")
+            notes.append(
+                f"{len(new)} of {len(availability.names)} annotators are new to the run: {some(new)}."
+            )
     table = suggest_from(believed, budget, **limits)
     if "cost" in table:
         notes.append(f"{len(table)} labels for {table['cost'].sum():g} of {budget:g}.")
@@ -71,7 +75,7 @@ def suggest(
 
 
 def run_beliefs(run: Path) -> Beliefs:
-    """What the model of a run believes about its items, after their labels."""
+    """The beliefs of a run's model about its items, given their labels."""
     folder = RunFolder(run)
     findings = folder.findings()
     items = list(findings.items.index)

@@ -1,4 +1,4 @@
-"""What a run found, in a few lines and as one JSON document."""
+"""The main results of a run, in a few lines and as one JSON document."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def summary(findings: Findings, out: Path) -> dict[str, Any]:
 
 
 def summary_lines(findings: Findings, out: Path) -> list[str]:
-    """What a person wants to know first."""
+    """The main results as lines of text."""
     figures = summary(findings, out)
     labels, wrong = figures["labels"], figures["labels more likely wrong than right"]
     rated = findings.annotators.sort_values("accuracy", ascending=False)

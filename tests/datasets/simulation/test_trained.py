@@ -65,11 +65,11 @@ def draw(y, seed, a=(0.0, 1.0), b=(0.5, 2.0)):
 def test_every_annotator_labels_every_instance(data, crowd):
     assert [part.shape for part in crowd.labels] == [(200, 3), (50, 3)]
     assert all(part.dtype == np.int64 and 0 <= part.min() <= part.max() < C for part in crowd.labels)
-    assert list(crowd.table) == ["a", "b", "epochs", "lr", "instances", "accuracy"]
+    assert list(crowd.table) == ["a", "b", "epochs", "lr", "items", "accuracy"]
     assert crowd.ratios.shape == (3, C)
     np.testing.assert_allclose(crowd.table["accuracy"], np.mean(crowd.labels[0] == data[1][:, None], axis=0))
     counts = (crowd.ratios.to_numpy() * np.bincount(data[1])).astype(int)
-    np.testing.assert_array_equal(crowd.table["instances"], counts.sum(axis=1))
+    np.testing.assert_array_equal(crowd.table["items"], counts.sum(axis=1))
 
 
 def test_annotations_can_be_thinned(data):
@@ -96,7 +96,7 @@ def test_published_changes_the_learning_rate_only(data, crowd):
     X, y, X_test = data
     slip = simulate_annotators(X, y, [X_test], published=True, **SMALL)
     assert set(slip.table["lr"]) == {1e-3}
-    kept = ["a", "b", "epochs", "instances"]
+    kept = ["a", "b", "epochs", "items"]
     pd.testing.assert_frame_equal(slip.table[kept], crowd.table[kept])
     assert np.any(slip.labels[0] != crowd.labels[0])
 
@@ -155,11 +155,11 @@ def test_rows_are_the_stated_share_of_each_class_with_replacement():
         expected = [int(ratio * np.sum(y == c)) for c, ratio in enumerate(one.ratios)]
         np.testing.assert_array_equal(np.bincount(y[one.rows], minlength=4), expected)
         seen += np.bincount(one.rows, minlength=len(y))
-    assert np.all(np.abs(seen - 150) < 5 * np.sqrt(150))  # every instance as often as any other
+    assert np.all(np.abs(seen - 150) < 5 * np.sqrt(150))  # every item as often as any other
     assert len(np.unique(one.rows)) < len(one.rows)
 
 
-def test_few_instances_are_drawn_again():
+def test_few_items_are_drawn_again():
     y = np.repeat(np.arange(3), 20)
     drawn = [draw(y, seed, a=(0.0, 0.1)) for seed in range(200)]
     assert min(len(one.rows) for one in drawn) >= 10
@@ -169,7 +169,7 @@ def test_few_instances_are_drawn_again():
 
 def test_ratios_that_never_make_ten_end_in_an_error(monkeypatch):
     monkeypatch.setattr(trained, "MAX_DRAWS", 50)
-    with pytest.raises(ValueError, match=r"50 draws of ratios .* for 12 instances never made 10"):
+    with pytest.raises(ValueError, match=r"50 draws of ratios .* for 12 items never made 10"):
         draw(np.repeat([0, 1], 6), 0, a=(0, 1e-9))
 
 
@@ -203,7 +203,7 @@ def test_caller_notices_nothing(data):
     np.testing.assert_array_equal(before[1], np.random.get_state()[1])  # noqa: NPY002
 
 
-def test_memory_mapped_instances(data, crowd, tmp_path):
+def test_memory_mapped_items(data, crowd, tmp_path):
     X, y, X_test = data
     np.save(tmp_path / "X.npy", X)
     same(crowd, simulate_annotators(np.load(tmp_path / "X.npy", mmap_mode="r"), y, [X_test], **SMALL))
@@ -295,8 +295,8 @@ def test_damaged_cache_is_repaired(data, crowd, tmp_path, calls, damage):
         ({"y": np.full(200, 0.5)}, "float64"),
         ({"y": np.zeros(200, dtype=int)}, "two classes or more"),
         ({"y": np.arange(-1, 199)}, "from -1 to 198"),
-        ({"X": np.ones((9, 2)), "y": np.arange(9) % 2}, "10 instances or more; X has 9"),
-        ({"further": [np.ones((5, 3))]}, r"further\[0\] has instances of shape \(3,\)"),
+        ({"X": np.ones((9, 2)), "y": np.arange(9) % 2}, "10 items or more; X has 9"),
+        ({"further": [np.ones((5, 3))]}, r"further\[0\] has items of shape \(3,\)"),
         ({"n_annotators": 0}, "n_annotators must be a positive integer"),
         ({"max_epochs": 0}, "max_epochs must be a positive integer"),
         ({"a": (0, 0)}, "a must be a range"),

@@ -33,7 +33,7 @@ class LocalExpert(NamedTuple):
 
 
 def hammer(n_classes: int, accuracy: float | ArrayLike = 0.9) -> Confusion:
-    """Right with the chance `accuracy` (one number, or one a class), every error as likely as any other.
+    """Right with the chance `accuracy` (one number, or one per class), every error as likely as any other.
 
     An accuracy below 1 / `n_classes` makes an adversary, who is wrong more often than by chance.
     """
@@ -46,7 +46,7 @@ def hammer(n_classes: int, accuracy: float | ArrayLike = 0.9) -> Confusion:
 
 
 def spammer(n_classes: int, always: int | None = None) -> Confusion:
-    """Labels without looking: any class by chance, or always the class `always`."""
+    """Labels that ignore the item: any class by chance, or always the class `always`."""
     row = np.full(n_classes, 1 / n_classes) if always is None else np.eye(n_classes)[always]
     return np.tile(row, (n_classes, 1))
 

@@ -17,7 +17,7 @@ def thin(
     loads: ArrayLike | None = None,
     random_state: Any = None,
 ) -> Annotations:
-    """Keep a few labels per item, from annotators some of whom work much and some little.
+    """Keep a few labels per item, from annotators with different workloads.
 
     The annotators of an item are drawn one after another, without replacement, each in proportion to the
     loads of those that are left. The paper's settings are `per_item=(2, 4)` or `per_item=1`, and no `loads`.
@@ -38,7 +38,7 @@ def thin(
         Items, annotators and classes stay, also those that are left without a label.
     """
     if annotations.labels_per_item.sum() < len(annotations):
-        raise ValueError("thin draws labels one by one and would tear soft labels apart; give it hard ones.")
+        raise ValueError("thin draws labels one by one and would split soft labels; pass hard labels.")
     rng = np.random.default_rng(random_state)
     least, most = (per_item, per_item) if isinstance(per_item, int | np.integer) else per_item
     if not 1 <= least <= most:

@@ -1,9 +1,9 @@
 """Annotators that are networks, each trained on its own part of the data.
 
     a_j ~ U(a), b_j ~ U(b), epochs_j ~ UniformInt[1, E], lr_j ~ U(lr); for every class ρ_jc ~ Beta(a_j, b_j);
-    network j learns ⌊ρ_jc n_c⌋ true labels of class c, drawn with replacement; its argmax is what j says.
+    network j learns ⌊ρ_jc n_c⌋ true labels of class c, drawn with replacement; its argmax is j's label.
 
-So annotators know some classes better than others, and err where the instances are hard.
+So annotators know some classes better than others, and are wrong where items are hard.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from annotmix.estimators import make_classifier
 from annotmix.estimators.parameters import seed_of
 from annotmix.labels.annotations import Annotations
 
-#: Instances that an annotator sees at least.
-MIN_INSTANCES = 10
+#: Items that an annotator sees at least.
+MIN_ITEMS = 10
 #: Draws of an annotator's ratios before giving up.
 MAX_DRAWS = 10_000
 #: Learning rate of every annotator in the published experiments.
 PUBLISHED_LR = 1e-3
-#: Least a_j and b_j: Beta(0, b) does not exist, and close to it hardly a draw ever makes an instance.
+#: Least a_j and b_j: Beta(0, b) does not exist, and close to it hardly a draw ever makes an item.
 LEAST_SHAPE = 1e-3
 
 Codes = NDArray[np.int64]
@@ -44,14 +44,14 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class SimulatedAnnotators:
-    """What M simulated annotators say, and how they came to be.
+    """The labels of M simulated annotators, and the parameters drawn for them.
 
     Attributes
     ----------
     labels : list of array of int, shapes (n_i, M)
-        A label of every annotator for every instance of X, then of each further set, as codes of classes.
+        A label of every annotator for every item of X, then of each further set, as codes of classes.
     table : DataFrame, one row per annotator
-        What was drawn: `a`, `b`, `epochs`, `lr`; how many `instances` it saw; its `accuracy` on X.
+        The parameters drawn: `a`, `b`, `epochs`, `lr`; how many `items` it saw; its `accuracy` on X.
     ratios : DataFrame, shape (M, C)
         ρ, the share of every class that an annotator saw.
     """
@@ -82,7 +82,7 @@ class Annotator(NamedTuple):
     lr: float
     seed: int
     ratios: NDArray[np.float64]  # (C,)
-    rows: Codes  # (n_j,), the instances it learns from
+    rows: Codes  # (n_j,), the items it learns from
 
 
 def simulate_annotators(
@@ -107,14 +107,14 @@ def simulate_annotators(
     cache: str | os.PathLike[str] | None = None,
     progress: bool = True,
 ) -> SimulatedAnnotators:
-    """Train one network per annotator and let it label every instance.
+    """Train one network per annotator and let it label every item.
 
     All sets must be prepared alike, for example standardised with the statistics of X.
 
     Parameters
     ----------
     X : array-like, shape (n, n_features) or (n, ...)
-        Instances that the annotators learn from and label.
+        Items that the annotators learn from and label.
     y : array-like of int, shape (n,)
         Their true classes, as codes 0, …, C − 1.
     further : sequence of array-like, shapes (n_i, ...)
@@ -125,7 +125,7 @@ def simulate_annotators(
         E; an annotator trains for 1 to E epochs, each number as likely.
     a, b : (float, float)
         An annotator's a_j and b_j are drawn evenly from these ranges, and the ratios of the classes it sees
-        from Beta(a_j, b_j). They are drawn again while they make fewer than 10 instances over all classes
+        from Beta(a_j, b_j). They are drawn again while they make fewer than 10 items over all classes
         together: that leaves single classes unseen, which is what makes annotators differ, and only keeps
         networks from having nothing to learn.
     lr : (float, float), default=(1e-4, 1e-1)
@@ -142,8 +142,8 @@ def simulate_annotators(
     n_jobs : int, default=1
         Processes that train at the same time, with one thread each; -1 takes all cores.
     cache : path, optional
-        Folder that keeps what every annotator said, in one file per annotator, named by a hash of data and
-        settings. A run that was killed resumes after its last whole annotator.
+        Folder that keeps the labels of every annotator, in one file per annotator, named by a hash of data
+        and settings. A run that was killed resumes after its last whole annotator.
     progress : bool, default=True
 
     Returns
@@ -172,7 +172,7 @@ def simulate_annotators(
                 field: [getattr(annotator, field) for annotator in drawn]
                 for field in ("a", "b", "epochs", "lr")
             },
-            "instances": [len(annotator.rows) for annotator in drawn],
+            "items": [len(annotator.rows) for annotator in drawn],
             "accuracy": (labels[0] == truth[:, None]).mean(axis=0),
         },
         index=who,
@@ -189,7 +189,7 @@ def _draw(
     network_seed = int(rng.integers(2**31))
     count = np.bincount(y)
     ratios = _draw_ratios(count, a_j, b_j, rng)
-    label = np.repeat(np.arange(len(count)), (ratios * count).astype(np.int64))  # of every instance drawn
+    label = np.repeat(np.arange(len(count)), (ratios * count).astype(np.int64))  # of every item drawn
     by_class, first = np.argsort(y, kind="stable"), np.cumsum(count) - count
     rows = by_class[first[label] + rng.integers(count[label])]
     return Annotator(a_j, b_j, epochs, rate, network_seed, ratios, rows)
@@ -199,11 +199,11 @@ def _draw_ratios(count: Codes, a: float, b: float, rng: np.random.Generator) -> 
     """The share of every class to learn from, shape (C,)."""
     for _ in range(MAX_DRAWS):
         ratios = rng.beta(a, b, size=len(count))
-        if (ratios * count).astype(np.int64).sum() >= MIN_INSTANCES:
+        if (ratios * count).astype(np.int64).sum() >= MIN_ITEMS:
             return ratios
     raise ValueError(
-        f"{MAX_DRAWS} draws of ratios from Beta({a:.3g}, {b:.3g}) for {count.sum()} instances never made "
-        f"{MIN_INSTANCES} of them. Give more instances, or larger values of a."
+        f"{MAX_DRAWS} draws of ratios from Beta({a:.3g}, {b:.3g}) for {count.sum()} items never made "
+        f"{MIN_ITEMS} of them. Give more items, or larger values of a."
     )
 
 
@@ -255,7 +255,7 @@ def _keys(data: Iterable[NDArray[Any]], drawn: Sequence[Annotator], network: dic
 
 
 def _labels(sets: list[NDArray[Any]], y: Codes, annotator: Annotator, network: dict[str, Any]) -> Codes:
-    """Train one annotator; what it says about all sets one below the other, shape (Σ n_i,)."""
+    """Train one annotator; its labels for all sets one below the other, shape (Σ n_i,)."""
     clf = make_classifier(
         "true-base",
         classes=range(int(y.max()) + 1),
@@ -275,15 +275,15 @@ def _labels(sets: list[NDArray[Any]], y: Codes, annotator: Annotator, network: d
 
 
 def _check_data(sets: list[NDArray[Any]], y: ArrayLike) -> Codes:
-    """The true classes as integers, when all fits together."""
+    """The true classes as integers; refuses sets that do not fit together."""
     truth = np.asarray(y)
     if truth.ndim != 1 or truth.dtype.kind not in "iu" or len(truth) != len(sets[0]):
         raise ValueError(
             f"y must hold one integer code per row of X, {len(sets[0])} in all; found {truth.dtype} of shape "
             f"{truth.shape}."
         )
-    if len(truth) < MIN_INSTANCES:
-        raise ValueError(f"An annotator learns from {MIN_INSTANCES} instances or more; X has {len(truth)}.")
+    if len(truth) < MIN_ITEMS:
+        raise ValueError(f"An annotator learns from {MIN_ITEMS} items or more; X has {len(truth)}.")
     if truth.min() < 0 or truth.max() < 1:
         raise ValueError(
             f"y must hold codes 0, …, C − 1 of two classes or more; found values from {truth.min()} to "
@@ -292,7 +292,7 @@ def _check_data(sets: list[NDArray[Any]], y: ArrayLike) -> Codes:
     for number, part in enumerate(sets[1:]):
         if part.shape[1:] != sets[0].shape[1:]:
             raise ValueError(
-                f"further[{number}] has instances of shape {part.shape[1:]}, X of shape {sets[0].shape[1:]}."
+                f"further[{number}] has items of shape {part.shape[1:]}, X of shape {sets[0].shape[1:]}."
             )
     return truth.astype(np.int64)
 
@@ -300,7 +300,7 @@ def _check_data(sets: list[NDArray[Any]], y: ArrayLike) -> Codes:
 def _check_draws(
     n_annotators: int, names: Iterable[Any] | None, max_epochs: int, **ranges: Range
 ) -> list[Any]:
-    """The annotators' names, when they and the ranges make sense."""
+    """The annotators' names; refuses names or ranges that make no sense."""
     for name, number in (("n_annotators", n_annotators), ("max_epochs", max_epochs)):
         if number < 1:
             raise ValueError(f"{name} must be a positive integer, found {number!r}.")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of columns or fields; those that are None are found by their usual names.
+    """Names of columns or fields; None stands for a column that is found by its usual name.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class LabelRows:
     ----------
     item, annotator, label : array of str or None, shape (n,)
     notes : list of str
-        What was understood, changed and left out.
+        Notes about what was read, changed and left out.
     texts : mapping of item to text
         Where the file carries them.
     weight : array of float, shape (n,), optional
@@ -75,7 +75,7 @@ class Format:
     name : str
         The value of `--format`.
     title : str
-        What a file of this format is, for help and messages: "an export of Prodigy".
+        A file of this format in words, for help and messages: "an export of Prodigy".
     module : str
         The module with the functions `recognises` and `read`.
     """
@@ -93,7 +93,7 @@ class Format:
         return list(importlib.import_module(self.module).read(files, columns))
 
 
-#: The formats by name. The last one is asked first whether it recognises a file; "long" takes any other.
+#: The formats by name. The last one that recognises a file is used; "long" recognises every file.
 FORMATS = {
     entry.name: entry
     for entry in (

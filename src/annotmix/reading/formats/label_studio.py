@@ -1,4 +1,4 @@
-"""Label Studio's JSON export: a list of tasks with the annotations of several people.
+"""Label Studio's JSON export: a list of tasks with the annotations of several annotators.
 
 A task has `id`, `data` and `annotations`. An annotation has `completed_by` (a number, or an object with an
 `email`), `was_cancelled` and `result`, a list of answers; the answer to a choice has `from_name` (the

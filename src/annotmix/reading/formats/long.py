@@ -15,7 +15,7 @@ from annotmix.reading.values import as_ids, as_labels, as_texts
 
 
 def recognises(file: InputFile, columns: Columns) -> bool:
-    """Every file that no other format recognises: what is wrong with it is said when it is read."""
+    """Every file that no other format recognises; mistakes in it are reported when it is read."""
     return True
 
 
@@ -57,7 +57,7 @@ def _weights(table: pd.DataFrame, wanted: str | None, name: str, notes: list[str
     if len(wrong):
         raise ValueError(
             f"{name!r}: the weight in row {wrong[0]}, column {column!r}, is {texts[wrong[0]]!r:.60}; "
-            "expected a number from 0 on. Name another column with --weight NAME."
+            "expected a number of 0 or more. Name another column with --weight NAME."
         )
     if len(known := numbers[~np.isnan(numbers)]):
         notes.append(f"Labels count by the column {column!r}, from {known.min():g} to {known.max():g}.")

@@ -1,4 +1,4 @@
-"""What the modules of exports in JSON share; a record may hold anything."""
+"""Helpers for exports in JSON; a record may hold anything."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from annotmix.reading.values import LONGEST_TEXT, as_ids, readable
 
 
 class Collector:
-    """Collects labels one by one, the texts of their items, and counts of what is left out."""
+    """Collects labels one by one, the texts of their items, and counts of records that are left out."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[str, Any, Any]] = []
@@ -54,7 +54,7 @@ def records_of(file: InputFile) -> list[Record]:
 
 
 def most_records(file: InputFile, looks: Callable[[Record], bool]) -> bool:
-    """Whether most of the first records look so; a single odd record does not decide."""
+    """Whether most of the first records look like this; a single odd record does not decide."""
     head = (file.records or [])[:20]
     return sum(map(looks, head)) * 2 > len(head)
 

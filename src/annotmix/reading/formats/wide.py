@@ -17,8 +17,8 @@ from annotmix.reading.values import as_ids, as_labels
 def recognises(file: InputFile, columns: Columns) -> bool:
     """Whether a table is wide; a table that is neither long nor wide is an error that says why.
 
-    A table is long where a column is called like an annotator, or the user names the annotator's or the
-    label's. It is wide where that is not so, items do not repeat, and the other columns share few values.
+    A table is long where a column is called like an annotator, or the user names the column of the annotator
+    or the label. It is wide where it is not long, items do not repeat, and other columns share few values.
     """
     if file.records is not None or columns.annotator is not None or columns.label is not None:
         return False
@@ -27,13 +27,13 @@ def recognises(file: InputFile, columns: Columns) -> bool:
         return False
     key = columns.item or guess_column(names, "item") or names[0]
     rest = [column for column in names if column != key]
-    slip = near_column(names, "annotator")
-    if key in names and len(rest) >= 2 and slip is None and not table[key].duplicated().any():
+    near = near_column(names, "annotator")
+    if key in names and len(rest) >= 2 and near is None and not table[key].duplicated().any():
         head = table[rest].head(1000).to_numpy(dtype=object).reshape(-1)
         distinct = {str(cell).strip() for cell in head} - {""}
         if len(distinct) <= max(30, len(head) // 20) and "label" not in [column.lower() for column in rest]:
             return True
-    hint = f" Did you mean {slip!r} for the annotator?" if slip is not None else ""
+    hint = f" Did you mean {near!r} for the annotator?" if near is not None else ""
     raise ValueError(
         f"{file.name!r} has the columns {some(names, 12)}: no column for the annotator, such as 'annotator', "
         f"and the others do not look like one column per annotator either.{hint} Name the columns with "

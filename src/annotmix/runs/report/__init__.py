@@ -1,1 +1,1 @@
-"""What a person looks at: charts and self-contained HTML pages."""
+"""The report: charts and a self-contained HTML page."""

@@ -17,13 +17,13 @@ from annotmix.runs.report.page import figure, key, table
 #: Paragraphs and elements of a section; one without any is left out.
 Content = list[object]
 
-#: Classes in the chart of the class balance, and annotators in that of their accuracy.
+#: Classes in the chart of the class balance, and annotators in the chart of their accuracy.
 MOST_CLASSES = 30
 MOST_ANNOTATORS = 30
 
 
 def balance(findings: Findings) -> Content:
-    """Share of every class among votes and among labels findings."""
+    """Share of every class among votes and among the labels found."""
     votes = _shares(findings.labels, findings.classes)
     after = _shares(findings.items, findings.classes)
     change = (after - votes).abs().sort_values(ascending=False, kind="stable")
@@ -144,10 +144,10 @@ def checked(findings: Findings) -> Content:
 
 def _accuracy(findings: Findings) -> Content:
     """Estimated and real accuracy of the annotators with the most labels of known items."""
-    people = findings.annotators
-    if "real_accuracy" not in people or not (people["n_checked"] > 0).any():
+    annotators = findings.annotators
+    if "real_accuracy" not in annotators or not (annotators["n_checked"] > 0).any():
         return []
-    known = people[people["n_checked"] > 0]
+    known = annotators[annotators["n_checked"] > 0]
     gap = known["accuracy"] - known["real_accuracy"]
     inside = int(known["real_accuracy"].between(known["low"], known["high"]).sum())
     furthest = gap.abs().idxmax()

@@ -16,7 +16,7 @@ def whole(number: Any) -> str:
 
 
 def share(value: float) -> str:
-    """A share in percent; what is almost none or almost all is not rounded to it."""
+    """A share in percent; a share that is almost 0 or 1 is not rounded to it."""
     if not np.isfinite(value):
         return "–"
     if 0 < value < 0.0005:
@@ -35,5 +35,5 @@ def count(number: int, noun: str) -> str:
 
 
 def named(text: object, most: int = 80) -> Markup:
-    """A name in an element of its own, so that its direction of writing cannot turn what stands beside it."""
+    """A name in an element of its own, so that its direction of writing cannot change the text beside it."""
     return element("bdi", shorten(text, most))

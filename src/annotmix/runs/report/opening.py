@@ -1,4 +1,4 @@
-"""The first screen of the report: what was found, in plain sentences with numbers."""
+"""The first screen of the report: the main results in plain sentences with numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SURE, DOUBT = 0.95, 0.6
 
 
 def opening(findings: Findings) -> Markup:
-    """Heading, summary, answers to the three questions people come with, and where to find what."""
+    """Heading, summary, the three main questions with their results, and links to the sections."""
     n_labels, n_items = int(findings.items["n_labels"].sum()), len(findings.items)
     weight = label_weights(findings.labels)
     wrong = n_labels * float((weight * (1 - findings.labels["probability"])).sum()) / max(weight.sum(), 1e-12)
@@ -37,7 +37,7 @@ def opening(findings: Findings) -> Markup:
             "dl",
             *(
                 element("div", element("dt", question), element("dd", *answer))
-                for question, answer in _answers(findings)
+                for question, answer in _questions(findings)
             ),
             class_="answers",
         ),
@@ -52,8 +52,8 @@ def _heading(wrong: float, n_labels: int) -> str:
     return f"About {whole(wrong)} of {whole(n_labels)} labels are probably wrong ({wrong / n_labels:.0%})"
 
 
-def _answers(findings: Findings) -> list[tuple[str, list[object]]]:
-    answers = [
+def _questions(findings: Findings) -> list[tuple[str, list[object]]]:
+    questions = [
         ("Which labels are right?", _right_labels(findings)),
         ("Whom can I trust?", _trust(findings)),
         ("What should I ask next?", _next(findings)),
@@ -64,8 +64,8 @@ def _answers(findings: Findings) -> list[tuple[str, list[object]]]:
         majority = scores.get("majority-acc", np.nan)
         vote = f", the majority’s for {majority:.1%}" if np.isfinite(majority) else ""
         text = f"{n}, the labels found are right for {scores['consensus-acc']:.1%}{vote}."
-        answers.append(("How good is that?", [text, _more("checked", "Scores")]))
-    return answers
+        questions.append(("How good is that?", [text, _more("checked", "Scores")]))
+    return questions
 
 
 def _right_labels(findings: Findings) -> list[object]:
@@ -107,13 +107,13 @@ def _confusion(findings: Findings) -> list[object]:
         return []
     mean = np.average(findings.confusion[known], axis=0, weights=weights[known])
     np.fill_diagonal(mean, 0)
-    true, given = np.unravel_index(int(mean.argmax()), mean.shape)
+    true, label = np.unravel_index(int(mean.argmax()), mean.shape)
     return [
         "Most often ",
         named(findings.classes[true], 40),
         " is called ",
-        named(findings.classes[given], 40),
-        f" ({mean[true, given]:.0%}).",
+        named(findings.classes[label], 40),
+        f" ({mean[true, label]:.0%}).",
     ]
 
 
@@ -127,7 +127,7 @@ def _next(findings: Findings) -> list[object]:
         named(first["annotator"], 40),
         " about item ",
         named(first["item"], 40),
-        f": the answer would be right with a chance of {first['performance']:.0%}. "
+        f": the label would be right with a chance of {first['performance']:.0%}. "
         f"{count(len(suggestions), 'question')} to {count(suggestions['annotator'].nunique(), 'annotator')} "
         "are ready.",
         _more("suggestions", "Questions to ask"),

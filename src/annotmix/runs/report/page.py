@@ -30,12 +30,12 @@ def page(
     ----------
     title : str
     opening : Markup
-        What comes before the main part.
+        The part before the main part.
     *sections : Markup
     styles, scripts : sequences of str
         Files of this package to put into the page.
     data : JSON, optional
-        What the script finds in the element `data`.
+        The data of the script, in the element `data`.
     """
     style, script = _source(styles), _source(scripts)
     allowed = _checksum(script) if scripts else "'none'"
@@ -72,7 +72,7 @@ def page(
 
 
 def embedded_json(data: Any) -> Markup:
-    """JSON that no name or text in it can leave, for an element `script`."""
+    """JSON for an element `script`; no name or text in it can close the element."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -1,7 +1,7 @@
-"""What the tables of the report are made of: findings as small JSON.
+"""The data of the report's tables: findings as compact JSON.
 
-Names stand in lists, and rows refer to them by position. Only what a person may look at goes in: the files of
-the run have the rest, and the page says so.
+Names stand in lists, and rows refer to them by position. Only the first rows of each table go in: the files
+of the run have the rest, and the page says so.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ITEM_TEXT, TEXT = 500, 160
 IMAGE_BYTES = 3_000_000
 #: Bytes of all confusion matrices together; above, only the diagonals and the largest confusions are kept.
 MATRIX_BYTES = 1_000_000
-#: Confusions of an annotator that are kept then.
+#: Confusions per annotator that are kept in that case.
 TOP_CONFUSIONS = 24
 #: Marks a share that is not known; others are in steps of 1/254.
 UNKNOWN = 255
@@ -138,7 +138,7 @@ def matrices(confusion: NDArray[np.float64]) -> dict[str, str]:
 
 
 class _Names:
-    """Names in the order in which they are first met."""
+    """Names in the order of their first use."""
 
     def __init__(self, names: Iterable[object]):
         self.names: list[Any] = list(names)
@@ -158,17 +158,17 @@ class _Names:
 
 
 def _numbers(values: pd.Series) -> list[float | int | None]:
-    """Numbers with four digits that count, so that a small share is not 0; None where there is none."""
+    """Numbers with four significant digits, so that a small share is not 0; None where there is none."""
     return [None if not np.isfinite(v) else int(v) if v == int(v) else float(f"{v:.4g}") for v in values]
 
 
 def _images(previews: Sequence[Preview]) -> list[str]:
-    """Thumbnails in base64, the first ones as far as there is room."""
-    room, images = IMAGE_BYTES, []
+    """Thumbnails in base64, the first ones up to a total size."""
+    left, images = IMAGE_BYTES, []
     for preview in previews:
         image = preview.image or b""
-        images.append(base64.b64encode(image).decode() if len(image) <= room else "")
-        room -= len(image) if len(image) <= room else 0
+        images.append(base64.b64encode(image).decode() if len(image) <= left else "")
+        left -= len(image) if len(image) <= left else 0
     return images
 
 

@@ -1,4 +1,4 @@
-"""The report of a run: one HTML file with what was found."""
+"""The report of a run: one HTML file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from annotmix.runs.report.page import page, section, table
 from annotmix.runs.report.payload import ShownTable, payload, shown_tables
 from annotmix.runs.result_columns import Column
 
-#: Rows of a table that are there without a script, as in a preview of a mail.
+#: Rows of a table without a script, as in the preview of a mail.
 STATIC_ROWS = 10
 
 SECTIONS = {
@@ -99,8 +99,8 @@ def _labels(findings: Findings, shown: ShownTable) -> Content:
         else f"The {whole(len(shown.rows))} least trusted of {whole(len(labels))} are here, all in labels.csv"
     )
     return [
-        "Of every label the model says how likely it is right, from the item and from all that was said "
-        f"about it. {whole(doubted)} {'is' if doubted == 1 else 'are'} more likely wrong than right. "
+        "Of every label the model says how likely it is right, from the item and from all its "
+        f"labels. {whole(doubted)} {'is' if doubted == 1 else 'are'} more likely wrong than right. "
         f"{which}, the least trusted first.",
         _table(findings, "labels", "Labels, least likely right first", shown),
     ]
@@ -129,7 +129,7 @@ def _disputed(findings: Findings, shown: ShownTable) -> Content:
     )
     return [
         f"{whole(n)} of {whole(several)} items with several labels have labels that disagree.{cut} "
-        "Disagreement is in bits: 0 where all agree, 1 where two classes have equal votes. Where people "
+        "Disagreement is in bits: 0 where all agree, 1 where two classes have equal votes. Where annotators "
         "disagree, the item or the instruction is often unclear.",
         _table(findings, "disputed", "Items, most disputed first", shown),
     ]
@@ -183,7 +183,7 @@ def _making(findings: Findings) -> Content:
 
 
 def _table(findings: Findings, name: str, caption: str, shown: ShownTable) -> Markup:
-    """The first rows of a table, for where no script runs; the script puts its own in their place."""
+    """The first rows of a table, for readers without scripts; the script replaces them."""
     columns = [column for column in shown.columns if column.kind != "matrix"]
     rows = [
         [_cell(findings, column, row) for column in columns]

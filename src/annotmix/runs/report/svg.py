@@ -1,7 +1,7 @@
 """Charts as inline SVG.
 
-They are written by hand, because a page must need no further package, stay small, and follow the colours of
-the page: shapes carry classes, and `style.css` colours them for light, dark and print.
+They are written here without a plotting package, because a page must stay small and follow the colours of the
+page: shapes carry classes, and `style.css` colours them for light, dark and print.
 
 Charts are as wide as the page. Across, places are percentages; down, pixels. So text keeps its size on a
 telephone, where a scaled drawing would shrink it.
@@ -32,9 +32,9 @@ def line_chart(
     series : mapping of name to sequence of float
         The lines. The i-th has the class `line-i`, in the order given. Steps that are nan are left out.
     label : str
-        What the chart shows, for those who cannot see it.
+        Description of the chart, for screen readers.
     x_name : str
-        What the steps are.
+        Name of the steps.
     height : int
         Height of the drawing area in pixels.
     form : str, default=".1%"
@@ -107,11 +107,11 @@ def dumbbells(
     ----------
     names, full, ring : sequences of one length
     label : str
-        What the chart shows, for those who cannot see it.
+        Description of the chart, for screen readers.
     chance : float, optional
         A share to mark with a line.
     called : pair of str
-        What the full dots and the rings are, for the tooltip.
+        Names of the full dots and the rings, for the tooltip.
     high : float, default=1.0
         Share at the right end.
     bars : sequence of pairs, optional
@@ -157,7 +157,7 @@ def reliability(
     ----------
     confidence, accuracy, count : sequences of one length, one entry per bin
     label : str
-        What the chart shows, for those who cannot see it.
+        Description of the chart, for screen readers.
     """
     left, top, side = 44, 10, 300
 
@@ -222,7 +222,7 @@ def _label(x: object, y: float, text: str, kind: str, anchor: str, dx: int = 0) 
 
 
 def _apart(places: Sequence[float], gap: float) -> list[float]:
-    """Places moved as little as needed so that neighbours are `gap` apart, from the lowest up."""
+    """Positions, moved as little as needed so that neighbours are `gap` apart, from the lowest up."""
     order = np.argsort(places)[::-1]
     moved = list(places)
     for below, above in pairwise(order):

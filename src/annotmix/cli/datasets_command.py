@@ -34,7 +34,7 @@ def datasets(
         if name:
             spec = loading.get_spec(name)
             if download:
-                fetch.obtain({**spec.files, **spec.instances}, data)
+                fetch.obtain({**spec.files, **spec.item_files}, data)
             typer.echo(overview.describe(name, data, published))
         elif every:
             typer.echo(overview.table(None, data, published))

@@ -1,4 +1,4 @@
-"""What text and image encoders share: settings, the cache, batches, progress."""
+"""The base class of text and image encoders: settings, the cache, batches, progress."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from torch import Tensor
 
 from annotmix._common.cache import RowCache, cache_folder
 from annotmix._common.progress import Progress
-from annotmix.encoders.checkpoints import content_hash
+from annotmix.encoders.pretrained import content_hash
 
 Floats = NDArray[np.float32]
-#: Counts the ways of computing features; features of another way are not used.
+#: Version of the computation; cached features of another version are not used.
 FORMAT = 2
-#: Rows in one file of the cache; a kill loses the work on no more than so many.
+#: Rows in one file of the cache; a killed process loses the work on at most this many.
 SHARD = 512
 #: The network as a function of a list of inputs; gives features, shape (n, d), on its device.
 Network = Callable[[list[Any]], Tensor]
@@ -31,14 +31,14 @@ Network = Callable[[list[Any]], Tensor]
 class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A frozen pretrained network that turns inputs into features.
 
-    Features are kept on disk, found by the content of the input, of the network and by the settings that
-    matter. Network and weights are read when they are first needed. Also a scikit-learn transformer, so that
-    it can open a pipeline.
+    Features are kept on disk; their key is the content of the input and of the network, and the settings that
+    matter. Network and weights are read when they are first needed. It is also a scikit-learn transformer,
+    for the start of a pipeline.
     """
 
     #: "text" or "image", the first part of an encoder's name; also the extra that it needs.
     kind: ClassVar[str]
-    #: Settings that have no influence on the features of one input (those of views are in its key).
+    #: Settings that have no influence on the features of one input (settings of views are in its key).
     _neutral: ClassVar[tuple[str, ...]] = ("batch_size", "device", "cache", "progress", "views", "seed")
 
     model: str
@@ -81,17 +81,17 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _size(self, item: Any) -> int:
-        """What batches are sorted by, so that like meets like."""
+        """Sort key of inputs, so that similar ones share a batch."""
         return 0
 
     def _check_params(self, pooling: tuple[str, ...]) -> None:
-        found = self.get_params()
+        settings = self.get_params()
         if not isinstance(self.model, str | os.PathLike):
             raise TypeError(f"model must be the name or the folder of a checkpoint, found {self.model!r}.")
-        if found["pooling"] not in pooling:
-            raise ValueError(f"pooling must be one of {pooling}, found {found['pooling']!r}.")
+        if settings["pooling"] not in pooling:
+            raise ValueError(f"pooling must be one of {pooling}, found {settings['pooling']!r}.")
         for name, least in {"batch_size": 1, "max_length": 1, "views": 0, "seed": 0}.items():
-            value = found.get(name, least)
+            value = settings.get(name, least)
             if not isinstance(value, int | np.integer) or value < least:
                 raise ValueError(f"{name} must be an integer of at least {least}, found {value!r}.")
 
@@ -101,13 +101,13 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fingerprint(self) -> str:
         """Identifies the network by the content of its files."""
         if self._fingerprint is None:
-            found = content_hash(self._find())
-            if self._expected not in (None, found):
+            fingerprint = content_hash(self._find())
+            if self._expected not in (None, fingerprint):
                 raise ValueError(
                     f"The encoder {self.kind}:{self.model} is not the one the model was trained with: its "
                     "files differ. Load the model with the right one, annotmix.load(folder, encoder=…)."
                 )
-            self._fingerprint = found
+            self._fingerprint = fingerprint
         return self._fingerprint
 
     def _features(self, keys: Sequence[bytes], items: Sequence[Any]) -> Floats:
@@ -151,7 +151,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return {"kind": self.kind, "params": params, "fingerprint": self._expected or self.fingerprint}
 
     def set_params(self, **params: Any) -> Encoder:
-        """Change settings; a network that was loaded is forgotten."""
+        """Change settings; a network that was loaded is dropped."""
         self._network = self._fingerprint = None
         return super().set_params(**params)  # type: ignore[no-any-return]
 

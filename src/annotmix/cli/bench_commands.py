@@ -13,14 +13,14 @@ from annotmix.cli.errors import one_line
 bench = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Run studies; show what they gave.\n\nExample: annotmix bench run quick",
+    help="Run studies; show their results.\n\nExample: annotmix bench run quick",
 )
 
 StudyName = Annotated[str, typer.Argument(help="benchmark, ablation, noise, curves, quick, or a YAML file.")]
 StoreFile = Annotated[Path, typer.Option(help="The result store.")]
 Datasets = Annotated[str, typer.Option(help="Only these datasets of the study, with commas between them.")]
 Approaches = Annotated[str, typer.Option(help="Only these approaches of the study, by name or label.")]
-Seeds = Annotated[int | None, typer.Option(min=1, help="Only the first so many seeds of the study.")]
+Seeds = Annotated[int | None, typer.Option(min=1, help="Only this many first seeds of the study.")]
 Modules = Annotated[
     list[str] | None, typer.Option("--import", help="A module to import, with approaches of your own.")
 ]
@@ -36,7 +36,7 @@ class Epoch(str, Enum):
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The epochs that are meant."""
+        """The chosen epochs."""
         return ("last", "best") if self is Epoch.both else (self.value,)
 
 
@@ -47,6 +47,11 @@ class Form(str, Enum):
     markdown = "markdown"
     csv = "csv"
     latex = "latex"
+
+
+AfterEpoch = Annotated[Epoch, typer.Option(help="After which epoch.")]
+Format = Annotated[Form, typer.Option("--format", help="How the result is written.")]
+OutFile = Annotated[Path | None, typer.Option(help="Write it to this file.")]
 
 
 @bench.command()
@@ -69,7 +74,7 @@ def run(
     ] = False,
     modules: Modules = None,
 ) -> None:
-    """Do what is missing of a study.
+    """Do the missing runs of a study.
 
     A run that is in the store is not done again: a study that was stopped or killed resumes where it was.
 
@@ -127,10 +132,10 @@ def tables(
         str,
         typer.Option(help="clf-acc, perf-auroc, annot-acc, consensus-acc, or with its set: train/clf-acc."),
     ] = "clf-acc",
-    epoch: Annotated[Epoch, typer.Option(help="After which epoch.")] = Epoch.both,
+    epoch: AfterEpoch = Epoch.both,
     paper: Annotated[bool, typer.Option("--paper", help="The paper's figures beside ours.")] = False,
-    form: Annotated[Form, typer.Option("--format", help="How the tables are written.")] = Form.terminal,
-    out: Annotated[Path | None, typer.Option(help="Write them to this file.")] = None,
+    form: Format = Form.terminal,
+    out: OutFile = None,
     datasets: Datasets = "",
     approaches: Approaches = "",
     seeds: Seeds = None,
@@ -169,9 +174,9 @@ def stats(
         str, typer.Option(help="The approach that all others are compared with.")
     ] = "annot-mix",
     exclude: Annotated[str, typer.Option(help="Approaches to leave out, with commas.")] = "true-base",
-    epoch: Annotated[Epoch, typer.Option(help="After which epoch, of a study.")] = Epoch.both,
-    form: Annotated[Form, typer.Option("--format", help="How the result is written.")] = Form.terminal,
-    out: Annotated[Path | None, typer.Option(help="Write it to this file.")] = None,
+    epoch: AfterEpoch = Epoch.both,
+    form: Format = Form.terminal,
+    out: OutFile = None,
     datasets: Datasets = "",
     approaches: Approaches = "",
     seeds: Seeds = None,
@@ -200,7 +205,7 @@ def status(
     errors: Annotated[bool, typer.Option("--errors", help="Tracebacks of failed runs.")] = False,
     store: StoreFile = DEFAULT_STORE,
 ) -> None:
-    """What is done, running and failed, and how much time is left."""
+    """Show finished, running and failed runs, and the time left."""
     with one_line(OSError, ValueError, ImportError):
         from annotmix.bench import sheets, status
 
@@ -216,16 +221,16 @@ def compare(
     b: Annotated[str, typer.Argument(help="The same, to compare with.")],
     study: Annotated[str, typer.Option(help="The study whose runs are compared.")] = "benchmark",
     score: Annotated[str, typer.Option(help="As for tables.")] = "clf-acc",
-    epoch: Annotated[Epoch, typer.Option(help="After which epoch.")] = Epoch.both,
-    form: Annotated[Form, typer.Option("--format", help="How the result is written.")] = Form.terminal,
-    out: Annotated[Path | None, typer.Option(help="Write it to this file.")] = None,
+    epoch: AfterEpoch = Epoch.both,
+    form: Format = Form.terminal,
+    out: OutFile = None,
     datasets: Datasets = "",
     approaches: Approaches = "",
     seeds: Seeds = None,
     store: StoreFile = DEFAULT_STORE,
     modules: Modules = None,
 ) -> None:
-    """Two approaches, or two versions of the code, seed by seed.
+    """Compare two approaches, or two versions of the code, seed by seed.
 
     Example: annotmix bench compare alpha=1 alpha=0 --study ablation
     """

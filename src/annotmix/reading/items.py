@@ -1,4 +1,4 @@
-"""The items that labels are about: a table of features, texts, or a folder of images, each with an id."""
+"""The labelled items: a table of features, texts, or a folder of images, each with an id."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ _IMAGES = frozenset([".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", "
 
 
 @dataclass(frozen=True, eq=False)
-class Instances:
+class Items:
     """Items with their ids.
 
     Parameters
     ----------
     kind : {"features", "text", "images"}
     ids : list of str
-        A name of its own for each.
+        Unique names.
     X : DataFrame, list of str or list of Path
         Features, texts or image files, one row or entry per id.
     notes : list of str
-        What was understood, changed and left out.
+        Notes about what was read, changed and left out.
     sources : list of Source
     id_column : str, optional
         The column that held the ids.
@@ -68,7 +68,7 @@ def read_features(
     item: str | None = None,
     include: Iterable[str] = (),
     exclude: Iterable[str] = (),
-) -> Instances:
+) -> Items:
     """Features in a table (CSV, TSV, Parquet, JSON Lines) with a column of ids, or in an NPY array.
 
     Parameters
@@ -95,10 +95,10 @@ def read_features(
     note = f"{path.name}: features of items named by the column {column!r}."
     features = file.table[kept].iloc[rows].reset_index(drop=True)
     notes = [*file.notes, note, *left_out, *changed]
-    return Instances("features", names, features, notes, [file.source("features")], column)
+    return Items("features", names, features, notes, [file.source("features")], column)
 
 
-def read_texts(path: Path, column: str | None = None, item: str | None = None) -> Instances:
+def read_texts(path: Path, column: str | None = None, item: str | None = None) -> Items:
     """Texts in a column of a table, with a column of ids."""
     file = InputFile(path)
     table = file.table
@@ -116,10 +116,10 @@ def read_texts(path: Path, column: str | None = None, item: str | None = None) -
     if long := sum(len(value) > LONGEST_TEXT for value in texts):
         notes.append(f"{long} texts were cut after {LONGEST_TEXT} characters.")
     cut = [value[:LONGEST_TEXT] for value in texts]
-    return Instances("text", names, cut, notes, [file.source("texts")], key)
+    return Items("text", names, cut, notes, [file.source("texts")], key)
 
 
-def read_images(folder: Path, wanted: Sequence[str] = (), show: bool = True) -> Instances:
+def read_images(folder: Path, wanted: Sequence[str] = (), show: bool = True) -> Items:
     """All images in a folder and the folders in it; unreadable ones are listed, skipped and counted.
 
     Ids are never used as paths: files are listed first, and then matched by their path in the folder, their
@@ -153,7 +153,7 @@ def read_images(folder: Path, wanted: Sequence[str] = (), show: bool = True) -> 
     ids, naming = image_ids(folder, readable, set(wanted))
     notes.insert(0, f"{folder.name}: {len(readable)} images, named by {naming}.")
     source = Source("images", folder.name, digest.hexdigest(), len(readable))
-    return Instances("images", ids, readable, notes, [source])
+    return Items("images", ids, readable, notes, [source])
 
 
 def _image_files(folder: Path) -> list[Path]:
@@ -168,7 +168,7 @@ def _image_files(folder: Path) -> list[Path]:
     return sorted(path for path in paths if path.is_file() and path.resolve().is_relative_to(inside))
 
 
-def _array(path: Path, ids: Path | None) -> Instances:
+def _array(path: Path, ids: Path | None) -> Items:
     array = _load_npy(path)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise ValueError(
@@ -190,7 +190,7 @@ def _array(path: Path, ids: Path | None) -> Instances:
             repeated = pd.Series(names)[pd.Series(names).duplicated()].unique()
             raise ValueError(f"{ids.name!r}: every row needs an id of its own; repeated: {some(repeated)}.")
     table = pd.DataFrame(array, columns=[str(n) for n in range(array.shape[1])])
-    return Instances("features", names, table, notes, sources)
+    return Items("features", names, table, notes, sources)
 
 
 def _read_ids(path: Path) -> tuple[list[str], list[str]]:
@@ -234,7 +234,7 @@ def called_like_a_label(column: str) -> bool:
 def _kept(
     table: pd.DataFrame, key: str, include: set[str], exclude: set[str], name: str
 ) -> tuple[list[str], list[str]]:
-    """The columns that are features, and a note about those that are called like a label."""
+    """The columns that are features, and a note about columns that are called like a label."""
     columns = list(table.columns)
     if unknown := sorted((include | exclude) - set(columns)):
         raise ValueError(
@@ -255,7 +255,7 @@ def _kept(
 
 
 def _first_of_each(column: pd.Series, name: str) -> tuple[list[int], list[str], list[str]]:
-    """Rows that have an id, the first of each; these ids; and what was changed and left out."""
+    """Rows that have an id, the first of each; these ids; and notes about changed and dropped rows."""
     texts, notes = as_ids(column)
     seen: dict[str, int] = {}
     for row, text in enumerate(texts):

@@ -1,4 +1,4 @@
-"""Pretrained checkpoints: where they are, what identifies them, how they are loaded.
+"""Pretrained checkpoints: finding, hashing and loading them.
 
 Only configurations, vocabularies and safetensors are read; no code of a checkpoint is ever run.
 """
@@ -18,7 +18,7 @@ import torch
 from annotmix._common import optional as extras
 
 _READ = ("*.json", "*.txt", "*.model", "*.safetensors")
-#: Seconds that the hub may take to answer.
+#: Seconds to wait for the hub.
 _PATIENCE = 5
 
 
@@ -42,9 +42,9 @@ def find_checkpoint(model: str, extra: str, offline: str) -> Path:
     ----------
     model : str
     extra : str
-        The extra of this package that brings what is needed.
+        The extra of this package that installs the requirements.
     offline : str
-        What to do without the hub, for the message.
+        Advice for use without the hub, for the message.
     """
     if os.path.isdir(model):
         return Path(model)
@@ -58,7 +58,7 @@ def find_checkpoint(model: str, extra: str, offline: str) -> Path:
     except (OSError, ValueError) as error:  # out of reach, no such model, no possible name
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise FileNotFoundError(
-            f"The model {model!r} is no folder and could not be had from the Hugging Face hub ({reason}). "
+            f"The model {model!r} is no folder and could not be loaded from the Hugging Face hub ({reason}). "
             f"Pass the folder of a checkpoint as model=, or {offline}."
         ) from error
 
@@ -83,7 +83,7 @@ def load_checkpoint(folder: Path, processor: str, extra: str) -> tuple[Any, Any]
     """The processor of the inputs, for example of the class "AutoTokenizer", and the frozen network."""
     transformers = require("transformers", extra)
     safe = {"local_files_only": True, "trust_remote_code": False}
-    # parts without weights in the checkpoint start at random: not from the caller's randomness
+    # parts without weights in the checkpoint start at random, without the caller's random state
     with _quiet(transformers), torch.random.fork_rng(devices=[]):
         try:
             inputs = getattr(transformers, processor).from_pretrained(folder, **safe)

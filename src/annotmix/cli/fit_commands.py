@@ -1,4 +1,4 @@
-"""`annotmix fit` and `annotmix aggregate`: from labels to answers."""
+"""Commands that start from labels: fit, aggregate, demo."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fit(
         str, typer.Option(help="How to learn; see annotmix.list_approaches().")
     ] = DEFAULT_APPROACH,
     epochs: Annotated[int, typer.Option(min=1, help="Times that all labels are seen.")] = EPOCHS,
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="The same seed gives the same run.")] = 0,
+    seed: options.Seed = 0,
     devices: Annotated[
         int, typer.Option(min=1, help="Processes that train together, one thread or GPU each.")
     ] = 1,
@@ -55,7 +55,7 @@ def fit(
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """Learn from labels and items: right labels, whom to trust, what to ask next.
+    """Learn from labels and items: right labels, reliable annotators, items to label next.
 
     Example: annotmix fit labels.csv --features items.csv --out my-run
     """
@@ -83,8 +83,8 @@ def aggregate(
         str,
         typer.Option(help="mv (majority vote), ds (Dawid–Skene) or crowd-kit:NAME, such as crowd-kit:GLAD."),
     ] = "ds",
-    out: Annotated[Path | None, typer.Option(help="CSV file; without it, stdout.")] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Breaks ties of mv.")] = 0,
+    out: options.Csv = None,
+    seed: options.Seed = 0,
     form: options.Format = None,
     item: options.Item = None,
     annotator: options.Annotator = None,
@@ -108,8 +108,26 @@ def aggregate(
         output.table(table, out, as_json)
 
 
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the files and the run.")] = Path("annotmix-demo"),
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+) -> None:
+    """Run fit on digits that a simulated crowd has labelled, and check it against the truth.
+
+    Writes labels, features and true classes of handwritten digits as CSV files, runs annotmix fit and
+    annotmix evaluate on them, and says where the report is. Needs no data and no network.
+
+    Example: annotmix demo --out my-folder
+    """
+    with one_line(*MISTAKES), interruptible(lambda: "Run annotmix demo again to start anew."):
+        from annotmix.runs.demo import run_demo
+
+        run_demo(out, Output(quiet, as_json=False).say, seed, progress=not quiet)
+
+
 def _continue(request: Request) -> str:
     if any(request.out.glob("checkpoint/*.safetensors")):
         flags = ("--overwrite", "--resume") if request.overwrite else ("--resume",)
-        return f"What was learnt is kept. Continue with:\n  {request.command(*flags)}"
-    return "Training had not begun, and nothing is left of the run."
+        return f"The training so far is kept. Continue with:\n  {request.command(*flags)}"
+    return "Training had not begun; the run left no files."

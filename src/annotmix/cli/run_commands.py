@@ -16,7 +16,7 @@ _NOTHING = "The run is as it was."
 def predict(
     run: options.Run,
     file: Annotated[Path, typer.Argument(help="New items, in the form the run was made with.")],
-    out: Annotated[Path | None, typer.Option(help="CSV file; without it, stdout.")] = None,
+    out: options.Csv = None,
     ids: options.Ids = None,
     item_column: options.ItemColumn = None,
     text_column: options.TextColumn = None,
@@ -45,7 +45,7 @@ def evaluate(
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """How right a run was, where true labels are known; the report shows it from then on.
+    """Score a run on true labels; the report shows the scores from then on.
 
     Example: annotmix evaluate my-run --truth truth.csv
     """
@@ -64,18 +64,20 @@ def evaluate(
 def suggest(
     run: options.Run,
     budget: Annotated[
-        float, typer.Option(min=1, help="How many labels can be asked for; with costs, what they may cost.")
+        float, typer.Option(min=1, help="Number of labels; with costs, the amount of money.")
     ] = 200,
-    out: Annotated[Path | None, typer.Option(help="CSV file; without it, stdout.")] = None,
+    out: options.Csv = None,
     annotator: Annotated[
         list[str] | None,
-        typer.Option("--annotator", help="Who can be asked; can be given again; by default everybody."),
+        typer.Option(
+            "--annotator", help="An available annotator; can be repeated; by default all annotators."
+        ),
     ] = None,
     annotators: Annotated[
         Path | None,
         typer.Option(
-            help="Table of those who can be asked, new ones too: annotator and, where wanted, cost (of a "
-            "label) and load (most labels)."
+            help="Table of available annotators, also new ones: annotator and, where wanted, cost (of a "
+            "label) and load (maximum number of labels)."
         ),
     ] = None,
     per_item: Annotated[int, typer.Option(min=1, help="Most suggestions for one item.")] = 1,
@@ -88,7 +90,7 @@ def suggest(
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """Which items to have labelled next, and by whom.
+    """Suggest the items to label next, and the annotators to label them.
 
     Example: annotmix suggest my-run --budget 200 --out ask.csv
     """
@@ -132,7 +134,7 @@ def report(
 
 def export(
     run: options.Run,
-    onnx: Annotated[Path, typer.Option("--onnx", help="ONNX file to write; what it takes is in FILE.json.")],
+    onnx: Annotated[Path, typer.Option("--onnx", help="ONNX file to write; FILE.json describes its input.")],
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
@@ -147,7 +149,7 @@ def export(
         facts = export_onnx(run, onnx)
         checked = facts["checked"]
         output.say(
-            f"Classifier: {onnx}, what it takes: {onnx}.json. On {checked['items']} items of the "
+            f"Classifier: {onnx}, its input: {onnx}.json. On {checked['items']} items of the "
             "run no probability "
             f"differs from the original by more than {checked['largest difference']:.1e}."
         )

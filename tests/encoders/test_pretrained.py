@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from annotmix.encoders import ImageEncoder, TextEncoder, encoder_from_dict, make_encoder
-from annotmix.encoders.checkpoints import checkpoint_files, content_hash, find_checkpoint
+from annotmix.encoders.pretrained import checkpoint_files, content_hash, find_checkpoint
 
 ONE_IMAGE = [[[0]]]
 
