@@ -19,7 +19,7 @@ s = max(0, 1 − 0.06 / Var(log π)). Annotators are described by θ, for three 
 (entropy of p̂): there is no annotator network.
 
 Ours. It joins Dawid & Skene (Applied Statistics 28, 1979), mixup (Zhang et al., ICLR 2018) and cross-fitting
-(Chernozhukov et al., The Econometrics Journal 21, 2018); docs/annot-mix-plus.md has what was measured.
+(Chernozhukov et al., The Econometrics Journal 21, 2018); docs/results/annot-mix-plus.md has figures.
 """
 
 from __future__ import annotations
