@@ -93,6 +93,14 @@ def test_what_does_not_exist_is_noticed():
         resolve("annotmix.labels.Annotations.no_such_method")
     with pytest.raises((AttributeError, ModuleNotFoundError)):
         resolve("annotmix.no_such_module.name")
-    text = "`annotmix fit labels.csv --no-such` and\n```\nannotmix bench fly  # up\nannotmix fit x --out y\n```\n"
+    text = "`annotmix fit x.csv --no-such` and\n```\nannotmix bench fly  # up\nannotmix fit x --out y\n```\n"
     found = [misfit for words in commands(text) for misfit in misfits(words)]
     assert found == ["annotmix fit: no option --no-such", "annotmix bench fly: no such command"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_linked_files_exist(page):
+    """mkdocs checks the pages of the site; README and CONTRIBUTING are none."""
+    links = re.findall(r"\]\(([^)#\s]+)", page.read_text("utf-8"))
+    local = [link for link in links if not link.startswith(("https:", "#"))]
+    assert not [link for link in local if not (page.parent / link).exists()]
