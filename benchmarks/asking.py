@@ -1,6 +1,6 @@
 """Accuracy against labels bought, for ways to say which item is labelled next, and by whom.
 
-    python benchmarks/asking.py --seeds 10 --out docs/beyond/asking.svg
+    python benchmarks/asking.py --seeds 10 --out docs/images/label-next.svg
     python benchmarks/asking.py --seeds 10 --strangers 6
     python benchmarks/asking.py --dataset letter --data FOLDER --seeds 3
 

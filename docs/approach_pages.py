@@ -13,12 +13,14 @@ from annotmix.approaches import Approach, get_approach, list_approaches
 from annotmix.estimators import class_name
 
 FOLDER = "approach"
+#: Section of the navigation that lists the pages.
+SECTION = "Choose an approach"
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put the pages into the navigation, after the overview."""
-    entries: list[Any] = next(entry["Approaches"] for entry in config.nav or [] if "Approaches" in entry)
-    entries[1:1] = [{name: f"{FOLDER}/{name}.md"} for name in list_approaches()]
+    entries: list[Any] = next(entry[SECTION] for entry in config.nav or [] if SECTION in entry)
+    entries[1:1] = [{"Each approach": [{name: f"{FOLDER}/{name}.md"} for name in list_approaches()]}]
     return config
 
 
@@ -52,8 +54,8 @@ clf = annotmix.{estimator}({shown}).fit(X, labels)
 
 On the command line: `annotmix fit labels.csv --features items.csv --approach {approach.name}`.
 
-Besides the parameters below, the estimator has those that
-[all share](../api.md#annotmix.estimators.multi_annotator.MultiAnnotatorClassifier).
+Besides the parameters below, the estimator has the
+[shared parameters](../api.md#annotmix.estimators.multi_annotator.MultiAnnotatorClassifier).
 
 ::: {approach.__module__}.{approach.__name__}
     options:

@@ -87,6 +87,6 @@ def test_nothing_heavy_before_it_is_needed():
 
 
 def test_the_documents_study_is_valid():
-    text = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
     (study,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     assert len(parse_study(study, "mine", "mine.yaml").runs()) == 45

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,7 +27,7 @@ Modules = Annotated[
 DEFAULT_STORE = Path("annotmix-bench.sqlite")
 
 
-class Epoch(str, Enum):
+class Epoch(StrEnum):
     """After which epoch."""
 
     last = "last"
@@ -40,7 +40,7 @@ class Epoch(str, Enum):
         return ("last", "best") if self is Epoch.both else (self.value,)
 
 
-class Form(str, Enum):
+class Form(StrEnum):
     """How tables are written."""
 
     terminal = "terminal"

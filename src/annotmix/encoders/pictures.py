@@ -32,7 +32,7 @@ def read_all(sources: Iterable[Any], read: Callable[[Any], T]) -> list[T]:
     for n, source in enumerate(sources):
         try:
             results.append(read(source))
-        except broken as error:  # noqa: PERF203
+        except broken as error:
             name = repr(os.fspath(source)) if isinstance(source, str | os.PathLike) else f"image {n}"
             wrong.append(f"{name}: {getattr(error, 'strerror', None) or error}")
     if wrong:

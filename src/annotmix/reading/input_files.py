@@ -154,7 +154,7 @@ def _line_by_line(data: bytes, name: str) -> tuple[str, list[str]]:
         try:
             lines.append(line.decode("utf-8"))
             proper += not line.isascii()
-        except UnicodeDecodeError:  # noqa: PERF203
+        except UnicodeDecodeError:
             wrong.append(number)
             try:
                 lines.append(line.decode("cp1252"))

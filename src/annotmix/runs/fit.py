@@ -6,7 +6,7 @@ import platform
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -182,7 +182,7 @@ def _versions() -> dict[str, str]:
     for package in ("torch", "numpy", "pandas", "scipy", "scikit-learn", "transformers"):
         try:
             versions[package] = version(package)
-        except PackageNotFoundError:  # noqa: PERF203
+        except PackageNotFoundError:
             continue
     return versions
 
@@ -204,7 +204,7 @@ def _write(
         save_array(stage / "findings" / "features.npy", X)
         run = {
             "annotmix": annotmix.__version__,
-            "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "request": request.settings(),
             "settings": findings.settings,
             "inputs": findings.inputs,
