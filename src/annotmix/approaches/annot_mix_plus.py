@@ -18,8 +18,9 @@ class shares that labels alone suggest; these are off by some 25 %, so log π is
 s = max(0, 1 − 0.06 / Var(log π)). Annotators are described by θ, for three levels of difficulty of the items
 (entropy of p̂): there is no annotator network.
 
-Ours. It combines Dawid & Skene (Applied Statistics 28, 1979), mixup (Zhang et al., ICLR 2018) and cross-fitting
-(Chernozhukov et al., The Econometrics Journal 21, 2018); docs/results/annot-mix-plus.md has figures.
+Ours. It combines Dawid & Skene (Applied Statistics 28, 1979), mixup (Zhang et al., ICLR 2018) and
+cross-fitting (Chernozhukov et al., The Econometrics Journal 21, 2018); docs/results/annot-mix-plus.md has
+figures.
 """
 
 from __future__ import annotations
