@@ -106,7 +106,7 @@ class AnnotatorMethods:
     def consensus(self, X: Any, y: Any, *, items: Iterable[Any] | None = None) -> pd.DataFrame:
         """The most probable true class of every item, given the classifier and the labels it received.
 
-        Labels count as `Approach.label_weight` says: in full for most approaches, less for annot-mix-plus.
+        Labels count in full for most approaches, and less for annot-mix-plus (`AnnotMixPlus.label_weight`).
         `items.csv` of `annotmix fit` counts them by a tenth (`annotmix.estimators.beliefs`): it is less
         sure, and its label can be another.
 
