@@ -1,9 +1,14 @@
 """The checks of `helpers.approach_checks` over the registry: an approach that is added is tested at once."""
 
+import inspect
+import re
+
 import pytest
 from helpers.approach_checks import CHECKS, arguments, easy, make
+from torch import nn
 
 import annotmix
+from annotmix.approaches import Approach
 
 PAPER = [
     "true-base",
@@ -39,3 +44,13 @@ def test_true_base_refuses_the_labels_of_several_annotators():
     X, Z, _ = easy(50)
     with pytest.raises(ValueError, match="mv-base"):
         make("true-base").fit(X, Z)
+
+
+def test_the_base_class_has_at_most_a_dozen_members_each_explained():
+    own = {name: value for name, value in vars(Approach).items() if not name.startswith("_")}
+    members = ({*own} | {*inspect.get_annotations(Approach)}) - {*dir(nn.Module)}
+    assert len(members) <= 12, members
+    source = inspect.getsource(Approach)
+    for name in members:
+        described = inspect.getdoc(own[name]) if callable(getattr(Approach, name, None)) else ""
+        assert described or re.search(rf"#: .+\n    {name}: ", source), name

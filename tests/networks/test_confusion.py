@@ -157,3 +157,49 @@ def test_eta_outside_its_range(n_classes, eta, rank):
 def test_eta_just_above_chance():
     head = ConfusionHead(8, 4, 0.2501)
     assert head.log_confusion(torch.zeros(1, 8)).exp()[0].diagonal().min() > 0.25
+
+
+# ---------------------------------------------------------------- the loss of mixed labels
+
+
+def mixed(n=7, n_classes=5, rank=0, dtype=torch.float64, scale=1.0):
+    head, u, _, labels = make(n, n_classes, rank, dtype=dtype, scale=scale)
+    g = torch.Generator().manual_seed(1)
+    z, share = (torch.randn(*shape, generator=g).to(dtype) for shape in ((n, n_classes), (2, n)))
+    return head, u.requires_grad_(), z.requires_grad_(), labels.T, share.abs()
+
+
+def slow_nll(head, u, z, labels, share):
+    return -(slowly(head, u, F.log_softmax(z, dim=1), labels.T) * share.T).sum() / len(u)
+
+
+@pytest.mark.parametrize("rank", RANKS)
+@pytest.mark.parametrize("factor", [1.0, 3.0])
+def test_mixed_nll_is_that_of_the_whole_matrix(rank, factor):
+    head, u, z, labels, share = mixed(rank=rank)
+    leaves, values = [u, z, *head.parameters()], []
+    for nll in (head.mixed_nll(u, z, labels, share), slow_nll(head, u, z, labels, share)):
+        values.append([nll, *torch.autograd.grad(factor * nll, leaves)])
+    for a, b in zip(*values, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("scale", [40.0, 3e3])
+def test_mixed_nll_of_logits_beyond_single_precision(scale):
+    head, u, z, labels, share = mixed(dtype=torch.float32, scale=scale)
+    found = torch.autograd.grad(nll := head.mixed_nll(u, z, labels, share), [u, z, *head.parameters()])
+    expected = torch.autograd.grad(slow := slow_nll(head, u, z, labels, share), [u, z, *head.parameters()])
+    assert torch.isfinite(nll)
+    torch.testing.assert_close(nll, slow)
+    for a, b in zip(found, expected, strict=True):
+        # where almost every probability is 0 or 1, small differences are magnified on the way back
+        torch.testing.assert_close(a, b, rtol=1e-2, atol=1e-4 * float(b.abs().max() + 1))
+
+
+def test_mixed_nll_in_several_blocks(monkeypatch):
+    head, u, z, labels, share = mixed()
+    whole = torch.autograd.grad(head.mixed_nll(u, z, labels, share), [u, z, *head.parameters()])
+    monkeypatch.setattr(confusion, "BLOCK", 40)
+    parts = torch.autograd.grad(head.mixed_nll(u, z, labels, share), [u, z, *head.parameters()])
+    for a, b in zip(whole, parts, strict=True):
+        torch.testing.assert_close(a, b)

@@ -1,11 +1,8 @@
-import copy
-import itertools
-
 import pytest
 import torch
 from torch import nn
 
-from annotmix.networks.layers import BatchNorm, Dropout, Layers, LinearNormReLU, apply_layers
+from annotmix.networks.layers import BatchNorm, Dropout
 
 
 @pytest.fixture(autouse=True)
@@ -76,61 +73,3 @@ def test_dropout_follows_torch_s_seed_and_passes_gradients_of_kept_entries():
     assert torch.equal(x.grad, first.detach())
     assert Dropout(0.3).eval()(x) is x or torch.equal(Dropout(0.3).eval()(x), x)
     assert torch.equal(Dropout(0.0)(x), x)
-
-
-# ---------------------------------------------------------------- several layers in one
-
-
-def layers(*widths, dropout=0.0):
-    """Some layers in double precision, with running statistics and scales of their own."""
-    found = []
-    for n_in, n_out in itertools.pairwise(widths):
-        norm = BatchNorm(n_out)
-        nn.init.normal_(norm.weight)
-        nn.init.normal_(norm.bias)
-        found += [nn.Linear(n_in, n_out), norm, nn.ReLU(inplace=True)]
-        if dropout:
-            found.append(Dropout(dropout))
-    return Layers(*found).double()
-
-
-def one_by_one(layers, x):
-    for layer in layers:
-        x = layer(x)
-    return x
-
-
-@pytest.mark.parametrize("n", [1, 2, 9])
-@pytest.mark.parametrize("training", [True, False])
-def test_layers_are_those_of_pytorch_one_by_one(n, training):
-    ours = layers(3, 6, 4, dropout=0.5).train(training)
-    theirs = copy.deepcopy(ours)
-    x = torch.randn(n, 3, dtype=torch.float64)
-    results = []
-    for forward, net in ((apply_layers, ours), (one_by_one, theirs)):
-        torch.manual_seed(1)
-        given = x.clone().requires_grad_()
-        out = forward(net, given)
-        (out * torch.arange(out.numel()).view_as(out)).sum().backward()
-        results.append([out, given.grad, *[p.grad for p in net.parameters()], *net.buffers()])
-    for a, b in zip(*results, strict=True):
-        torch.testing.assert_close(a, b)
-
-
-@pytest.mark.parametrize("x_shape", [(6, 3), (6, 2, 3)])
-@pytest.mark.parametrize("members", [(), (2,)])
-def test_gradients_of_one_step(x_shape, members):
-    if not members and len(x_shape) == 3:
-        return
-    width = 4 * (2 if members else 1)
-    shapes = ((*members, 4, 3), (*members, 4), (width,), (width,))
-    weight, bias, scale, shift = (
-        torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in shapes
-    )
-    x = torch.randn(*x_shape, dtype=torch.float64, requires_grad=True)
-
-    def function(*given):
-        statistics = torch.zeros(width, dtype=torch.float64), torch.ones(width, dtype=torch.float64)
-        return LinearNormReLU.apply(*given, *statistics, 0.1, 1e-5)
-
-    assert torch.autograd.gradcheck(function, (x, weight, bias, scale, shift))

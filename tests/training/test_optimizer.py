@@ -91,17 +91,6 @@ def test_parameters_stay_where_loading_and_saving_expect_them():
     assert all(not torch.equal(p, b) for p, b in zip(now, before, strict=True))
 
 
-def test_released_parameters_have_memory_of_their_own():
-    net = Network()
-    optimizer = RAdam(net)
-    steps(net, optimizer, 3)
-    before = [p.detach().clone() for p in net.parameters()]
-    optimizer.release()
-    for p, b in zip(net.parameters(), before, strict=True):
-        assert torch.equal(p, b)
-        assert p.untyped_storage().nbytes() == p.numel() * 8
-
-
 def test_state_can_be_saved_and_loaded():
     whole, half = Network(), Network()
     optimizer, first = RAdam(whole, DECAY), RAdam(half, DECAY)

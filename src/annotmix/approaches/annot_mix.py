@@ -32,7 +32,6 @@ from annotmix.networks import (
     depths,
     mixup,
 )
-from annotmix.networks.layers import apply_layers
 
 #: Classes up to which confusion matrices are dense by default, and their rank beyond.
 DENSE_UP_TO, RANK = 200, 8
@@ -151,12 +150,12 @@ class AnnotMix(DescribedAnnotators):
         """Features h, shape (P, H), the annotator model's state u, shape (P, d), and λ of mixed triples."""
         if self.mix == "manifold":
             assert isinstance(self.classifier.backbone, nn.Sequential)
-            layers, depth = list(self.classifier.backbone), int(rng.choice(self.depths))
-            state = apply_layers(layers[:depth], x)
+            layers, depth = nn.Sequential(*self.classifier.backbone), int(rng.choice(self.depths))
+            state = layers[:depth](x)
             if depth == len(layers):
                 u = self._state(state, annotator)
                 return mixup.mix(state, partner, lam), mixup.mix(u, partner, lam), lam
-            h = apply_layers(layers[depth:], mixup.mix(state, partner, lam))
+            h = layers[depth:](mixup.mix(state, partner, lam))
         elif self.mix == "cutmix":
             x, lam = mixup.paste(x, partner, lam, rng, per_batch=self.coefficient == "batch")
             h = self.classifier.features(x)

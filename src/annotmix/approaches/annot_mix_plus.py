@@ -141,15 +141,15 @@ class AnnotMixPlus(Approach):
             partner = torch.from_numpy(mixup.pair_within(fold.cpu().numpy(), rng)).to(fold.device)
             lam = mixup.coefficients(len(fold), self.alpha, rng).to(fold.device)
             x, q = mixup.mix(x, partner, lam), mixup.mix(q, partner, lam)
-        own, others = self.classifier.own, self.classifier.others
-        loss: Tensor = -(q * own.log_proba(own.features(x))).sum(dim=-1).mean()
-        if others is None:
-            return loss
-        seen = fold.unsqueeze(1) != torch.arange(self.folds, device=fold.device)  # (B, K)
-        target = q.unsqueeze(1) * (seen / seen.sum(dim=0).clamp_min(1)).unsqueeze(2)  # (B, K, C)
-        rest = -(target * others(x)).sum()
-        together: Tensor = loss + rest - rest.detach()  # the value is the loss of the final classifier
-        return together
+        if self.classifier.others is None:
+            return -(q * self.classifier.log_proba(self.classifier.features(x))).sum() / len(q)
+        log_p = self.classifier.every_log_proba(x)
+        # every classifier has the mean over the items that it may see; the final one sees all
+        seen = fold.unsqueeze(1) != torch.arange(-1, self.folds, device=fold.device)  # (B, 1 + K)
+        share = seen / seen.sum(dim=0).clamp_min(1)
+        each = -(share.unsqueeze(2) * q.unsqueeze(1) * log_p).sum(dim=(0, 2))  # (1 + K,)
+        total: Tensor = each.sum()
+        return total - (total - each[0]).detach()  # the value is the loss of the final classifier
 
     @torch.no_grad()
     def after_epoch(self, X: Features, done: float) -> None:

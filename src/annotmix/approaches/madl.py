@@ -25,7 +25,7 @@ from torch.nn import functional as F
 from annotmix.approaches.base import Approach, Batch
 from annotmix.networks import AnnotatorEmbedding, Classifier
 from annotmix.networks.confusion import ConfusionHead
-from annotmix.networks.layers import BatchNorm, Layers
+from annotmix.networks.layers import BatchNorm
 from annotmix.networks.losses import label_mean
 
 #: Pairs of annotators whose distance is computed at a time.
@@ -70,7 +70,7 @@ class Madl(Approach):
         self.embed_annotator = AnnotatorEmbedding(n_annotators, n_dim)
         self.embed_instance = nn.Linear(classifier.n_hidden, n_dim)
         self.outer = nn.Parameter(nn.init.xavier_uniform_(torch.empty(n_dim, n_dim, n_dim)))
-        self.trunk = Layers(
+        self.trunk = nn.Sequential(
             nn.Linear(3 * n_dim, 128), BatchNorm(128), nn.ReLU(), nn.Linear(128, n_dim), BatchNorm(n_dim)
         )
         self.head = ConfusionHead(n_dim, classifier.n_classes, eta)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from annotmix.networks.confusion import make_head
-from annotmix.networks.layers import BatchNorm, Dropout, Layers
-from annotmix.networks.mixup import mix
+from annotmix.networks.layers import BatchNorm, Dropout
+from annotmix.networks.mixup import mix, pairs
 
+#: Up to this many annotators, one product with mixed one-hot vectors is faster than selecting rows.
+ONE_HOT_UP_TO = 100
 #: Tables with this many rows or more have a sparse gradient; for smaller ones a dense gradient is faster.
 SPARSE_FROM = 2000
 
@@ -21,9 +21,9 @@ SPARSE_FROM = 2000
 class AnnotatorEmbedding(nn.Module):
     """Linear(M → d) applied to one-hot annotators, as a look-up of rows.
 
-    The one-hot vectors never exist: annotator m is row m of the table, and a mix of two annotators is a
-    mix of two rows. Initialised like PyTorch's Linear(M → d). Where `sparse` is true, as it is for a large
-    table, the gradient has rows only for the annotators of the batch.
+    Annotator m is row m of the table, and a mix of two annotators is a mix of two rows. Initialised like
+    PyTorch's Linear(M → d). Where `sparse` is true, as it is for a large table, the gradient has rows only
+    for the annotators of the batch.
     """
 
     def __init__(self, n_annotators: int, n_dim: int):
@@ -39,32 +39,12 @@ class AnnotatorEmbedding(nn.Module):
 
     def mixed(self, annotator: Tensor, partner: Tensor, lam: Tensor) -> Tensor:
         """Embeddings mixed with the partners', as `annotmix.networks.mixup.mix` does; shape (n, d)."""
-        return _MixedRows.apply(self.weight, self.bias, annotator, partner, lam, self.sparse)  # type: ignore[no-any-return, no-untyped-call]
-
-
-class _MixedRows(torch.autograd.Function):
-    """λ w_a + (1 − λ) w_a' + b, with a' the annotator of the partner, as one node of the graph."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, weight: Tensor, bias: Tensor, annotator: Tensor, partner: Tensor, lam: Tensor, sparse: bool
-    ) -> Tensor:
-        own, lam = weight.index_select(0, annotator), lam.to(weight.dtype).unsqueeze(1)
-        ctx.save_for_backward(annotator, partner, lam)
-        ctx.shape, ctx.sparse = weight.shape, sparse
-        return torch.lerp(own.index_select(0, partner), own, lam).add_(bias)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        annotator, partner, lam = ctx.saved_tensors
-        own = grad * lam
-        own.index_add_(0, partner, grad - own)
-        if ctx.sparse:
-            rows = torch.sparse_coo_tensor(annotator.unsqueeze(0), own, ctx.shape, check_invariants=False)
-        else:
-            rows = own.new_zeros(ctx.shape).index_add_(0, annotator, own)
-        return rows, grad.sum(dim=0), None, None, None, None
+        if len(self.weight) > ONE_HOT_UP_TO:
+            return mix(self(annotator), partner, lam)
+        lam = lam.to(self.weight.dtype)
+        one_hot = lam.new_zeros(len(self.weight), len(lam))
+        one_hot.scatter_add_(0, pairs(annotator, partner), torch.stack([lam, 1 - lam]))
+        return torch.addmm(self.bias, one_hot.t(), self.weight)
 
 
 class DescribedEmbedding(nn.Module):
@@ -133,7 +113,7 @@ class AnnotatorNetwork(nn.Module):
         self.embed_annotator: AnnotatorEmbedding | DescribedEmbedding = AnnotatorEmbedding(
             n_annotators, n_dim
         )
-        self.trunk = Layers(
+        self.trunk = nn.Sequential(
             Dropout(dropout), nn.Linear(2 * n_dim, n_dim), BatchNorm(n_dim), nn.ReLU(inplace=True)
         )
         self.head = make_head(n_dim, n_classes, eta, rank)

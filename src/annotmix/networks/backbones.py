@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from annotmix.networks.layers import BatchNorm, Dropout, Layers
+from annotmix.networks.layers import BatchNorm, Dropout
 
 
-class MLP(Layers):
+class MLP(nn.Sequential):
     """Linear → BatchNorm → ReLU → Dropout, once for every entry of `hidden`.
 
     Maps (n, n_features) to (n, hidden[-1]).

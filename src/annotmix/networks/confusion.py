@@ -157,50 +157,56 @@ class _LogLikelihood(torch.autograd.Function):
 
 
 class _MixedNLL(torch.autograd.Function):
-    """−(1/n) Σ_j share_j log Σ_c p_c Π_c,kj with p = softmax(z), as one node of the graph.
-
-    Where single precision holds the exponentials they are not shifted, which saves half of the calls;
-    otherwise this is `_LogLikelihood` and autograd.
-    """
+    """−(1/n) Σ_j share_j log Σ_c p_c Π_c,kj with p = softmax(z), as one node of the graph."""
 
     @staticmethod
     def forward(
         ctx: Any, z: Tensor, u: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, share: Tensor
     ) -> Tensor:
-        n, C = z.shape
-        if n * C * C <= BLOCK:
-            e = torch.addmm(bias, u, weight.t()).exp_()
-            total = e.view(n, C, C).sum(dim=1)
-            p = torch.softmax(z, dim=1)
-            row = (labels + torch.arange(0, n * C, C, device=z.device)).flatten()
-            joint = e.view(n * C, C).index_select(0, row).view(-1, n, C).mul_(p / total)
-            likelihood = joint.sum(dim=2)
-            low, high = torch.aminmax(total)
-            if min(float(low), float(likelihood.min())) > SAFE[0] and float(high) < SAFE[1]:
-                ctx.save_for_backward(u, weight, share, p, total, row, joint, likelihood)
-                ctx.e, ctx.gradients = e, None
-                return torch.dot(share.flatten(), likelihood.log().flatten()) / -n
-        with torch.enable_grad():
-            inputs = [x.detach().requires_grad_() for x in (z, u, weight, bias)]
-            log_likelihood = _LogLikelihood.apply(F.log_softmax(inputs[0], dim=1), *inputs[1:], labels.T)  # type: ignore[no-untyped-call]
-            nll = torch.sum(log_likelihood * share.T) / -n
-            ctx.gradients = torch.autograd.grad(nll, inputs)
-        return nll.detach()
+        # the gradients are computed here, so that no intermediate result has to be kept
+        loss, *ctx.gradients = _nll_and_gradients(z, u, weight, bias, labels, share)
+        return loss
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        if ctx.gradients is not None:
-            return *[grad * x for x in ctx.gradients], None, None
-        u, weight, share, p, total, row, joint, likelihood = ctx.saved_tensors
-        n, C = p.shape
-        share, e = share * (grad / -n), ctx.e
-        joint.mul_((share / likelihood).unsqueeze(2))
-        w = joint.sum(dim=0)  # the gradient for log p; over the classes, it sums to −(1/n) Σ_j share_j
-        e.view(n, C, C).mul_((w / total).neg_().unsqueeze(1))
-        e.view(n * C, C).index_add_(0, row, joint.view(-1, C))
-        grad_z = w.addcmul_(p, share.sum(dim=0).unsqueeze(1), value=-1)
-        return grad_z, torch.mm(e, weight), torch.mm(e.t(), u), e.sum(dim=0), None, None
+        gradients = ctx.gradients if float(grad) == 1 else [grad * x for x in ctx.gradients]
+        return *gradients, None, None
+
+
+def _nll_and_gradients(
+    z: Tensor, u: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, share: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The loss of `_MixedNLL`, shape (), and its gradients for z, u, weight and bias.
+
+    The exponentials are taken as they are where single precision holds them, which saves half of the calls;
+    else it is `_LogLikelihood` and autograd.
+    """
+    n, C = z.shape
+    if n * C * C <= BLOCK:
+        e = torch.addmm(bias, u, weight.t()).exp_()
+        total = e.view(n, C, C).sum(dim=1)
+        p = torch.softmax(z, dim=1)
+        row = (labels + torch.arange(0, n * C, C, device=z.device)).flatten()
+        by_label = e.view(n * C, C)
+        joint = by_label.index_select(0, row).view(-1, n, C).mul_(p / total)
+        likelihood = joint.sum(dim=2)
+        low, high = torch.aminmax(total)
+        if min(float(low), float(likelihood.min())) > SAFE[0] and float(high) < SAFE[1]:
+            loss = torch.dot(share.flatten(), likelihood.log().flatten()) / -n
+            joint.mul_((share / likelihood).mul_(-1 / n).unsqueeze(2))
+            w = joint.sum(dim=0)  # the gradient for log p; over the classes, it sums to −(1/n) Σ_j share_j
+            e.view(n, C, C).mul_((w / total).neg_().unsqueeze(1))
+            by_label.index_add_(0, row, joint.view(-1, C))
+            grad_z = w.addcmul_(p, share.sum(dim=0).unsqueeze(1), value=1 / n)
+            return loss, grad_z, torch.mm(e, weight), torch.mm(e.t(), u), e.sum(dim=0)
+    with torch.enable_grad():
+        given = [x.detach().requires_grad_() for x in (z, u, weight, bias)]
+        log_p = F.log_softmax(given[0], dim=1)
+        log_likelihood = _LogLikelihood.apply(log_p, *given[1:], labels.T)  # type: ignore[no-untyped-call]
+        nll = torch.sum(log_likelihood * share.T) / -n
+        grad_z, grad_u, grad_weight, grad_bias = torch.autograd.grad(nll, given)
+    return nll.detach(), grad_z, grad_u, grad_weight, grad_bias
 
 
 def _blocks(u: Tensor, weight: Tensor, bias: Tensor) -> Iterator[tuple[slice, Tensor]]:

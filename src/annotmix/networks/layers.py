@@ -1,19 +1,10 @@
-"""Layers of the small networks: PyTorch's own, with fewer calls.
-
-A small network on a CPU spends most of a step on calls, not on arithmetic. So a linear layer, its batch
-normalisation and its ReLU are one node of the graph here, whose gradient is written out, and dropout draws
-bits.
-"""
+"""Layers of the small networks: PyTorch's own, with fewer calls, and for several networks at once."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 #: The eight entries of a mask, 0 or 2, that a byte of random bits stands for.
@@ -30,9 +21,9 @@ class BatchNorm(nn.BatchNorm1d):
     def forward(self, input: Tensor) -> Tensor:
         """Normalise `input`, shape (n, d)."""
         over_batch = self.training and len(input) > 1
-        return F.batch_norm(
-            input, self.running_mean, self.running_var, self.weight, self.bias, over_batch,
-            self.momentum or 0.0, self.eps,
+        return torch.batch_norm(
+            input, self.weight, self.bias, self.running_mean, self.running_var, over_batch,
+            self.momentum or 0.0, self.eps, False,
         )  # fmt: skip
 
 
@@ -74,7 +65,12 @@ class StackedLinear(nn.Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The K products, each with its own weights."""
-        return _product(input, self.weight, self.bias).view(len(input), *self.bias.shape)
+        K, width, d = self.weight.shape
+        if input.dim() == 2:
+            product = F.linear(input, self.weight.view(K * width, d), self.bias.view(-1))
+            return product.view(-1, K, width)
+        weight = self.weight.transpose(1, 2)
+        return torch.baddbmm(self.bias.unsqueeze(1), input.transpose(0, 1), weight).transpose(0, 1)
 
 
 class StackedBatchNorm(BatchNorm):
@@ -86,108 +82,3 @@ class StackedBatchNorm(BatchNorm):
     def forward(self, input: Tensor) -> Tensor:
         """Normalise `input` as K · width features."""
         return super().forward(input.flatten(1)).view(input.shape)
-
-
-class Layers(nn.Sequential):
-    """Layers one after the other, as `apply_layers` takes them."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The last layer's output."""
-        return apply_layers(self, input)
-
-
-def apply_layers(layers: Iterable[nn.Module], x: Tensor) -> Tensor:
-    """The last layer's output; in training on a CPU, Linear → BatchNorm → ReLU is one node of the graph."""
-    waiting: list[Any] = list(layers)
-    fused = len(x) > 1 and x.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
-    at = 0
-    while at < len(waiting):
-        layer = waiting[at]
-        if (
-            fused
-            and isinstance(layer, nn.Linear | StackedLinear)
-            and _norm_and_relu(waiting[at + 1 : at + 3])
-        ):
-            norm = waiting[at + 1]
-            x = LinearNormReLU.apply(  # type: ignore[no-untyped-call]
-                x, layer.weight, layer.bias, norm.weight, norm.bias, norm.running_mean, norm.running_var,
-                norm.momentum, norm.eps,
-            )  # fmt: skip
-            at += 3
-        else:
-            x = layer(x)
-            at += 1
-    return x
-
-
-def _norm_and_relu(layers: list[nn.Module]) -> bool:
-    return (
-        len(layers) == 2
-        and isinstance(layers[0], BatchNorm)
-        and layers[0].training
-        and isinstance(layers[1], nn.ReLU)
-    )
-
-
-class LinearNormReLU(torch.autograd.Function):
-    """ReLU(BatchNorm(W x + b)) with the statistics of the batch, of one layer or of K stacked ones."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        x: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        scale: Tensor,
-        shift: Tensor,
-        running_mean: Tensor,
-        running_var: Tensor,
-        momentum: float,
-        eps: float,
-    ) -> Tensor:
-        """The output, shape (n, width) or (n, K, width); running statistics move along.
-
-        Parameters
-        ----------
-        x : tensor, shape (n, d) or (n, K, d)
-        weight : tensor, shape (width, d) or (K, width, d)
-        bias : tensor, shape (width,) or (K, width)
-        scale, shift, running_mean, running_var : tensor, shape (width,) or (K · width,)
-        """
-        a = _product(x, weight, bias)
-        out, mean, invstd = torch.native_batch_norm(
-            a, scale, shift, running_mean, running_var, True, momentum, eps
-        )
-        out.relu_()
-        ctx.save_for_backward(x, weight, scale, a, out, mean, invstd)
-        ctx.eps = eps
-        return out if bias.dim() == 1 else out.view(len(x), *bias.shape)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        """Gradients of x, if it needs one, and of the four parameters."""
-        x, weight, scale, a, out, mean, invstd = ctx.saved_tensors
-        grad = torch.ops.aten.threshold_backward.default(grad.reshape(a.shape), out, 0)
-        grad, grad_scale, grad_shift = torch.ops.aten.native_batch_norm_backward.default(
-            grad, a, scale, None, None, mean, invstd, True, ctx.eps, [True, True, True]
-        )
-        grad_x, grad_bias = None, grad.sum(dim=0).view(weight.shape[:-1])
-        if x.dim() == 2:
-            grad_weight = torch.mm(grad.t(), x).view(weight.shape)
-            if ctx.needs_input_grad[0]:
-                grad_x = torch.mm(grad, weight.flatten(0, -2))
-        else:
-            each = grad.view(len(x), *weight.shape[:-1]).transpose(0, 1)  # (K, n, width)
-            grad_weight = torch.bmm(each.transpose(1, 2), x.transpose(0, 1))
-            if ctx.needs_input_grad[0]:
-                grad_x = torch.bmm(each, weight).transpose(0, 1)
-        return grad_x, grad_weight, grad_bias, grad_scale, grad_shift, None, None, None, None
-
-
-def _product(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """W x + b of one layer, shape (n, width), or of K stacked ones, shape (n, K · width)."""
-    if x.dim() == 2:
-        return torch.addmm(bias.flatten(), x, weight.flatten(0, -2).t())
-    each = torch.baddbmm(bias.unsqueeze(1), x.transpose(0, 1), weight.transpose(1, 2))  # (K, n, width)
-    return each.transpose(0, 1).flatten(1)

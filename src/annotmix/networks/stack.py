@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from annotmix.networks import MLP, Classifier
-from annotmix.networks.layers import BatchNorm, Layers, StackedBatchNorm, StackedLinear
+from annotmix.networks.layers import BatchNorm, StackedBatchNorm, StackedLinear
 
 
 class ClassifierStack(nn.Module):
@@ -35,14 +35,18 @@ class ClassifierStack(nn.Module):
         self.n_hidden, self.n_classes = classifier.n_hidden, classifier.n_classes
         self.features: nn.Module
         if isinstance(classifier.backbone, MLP):
-            self.features = Layers(*[_stacked(layer, n_members) for layer in classifier.backbone])
+            self.features = nn.Sequential(*[_stacked(layer, n_members) for layer in classifier.backbone])
         else:
             self.features = _Loop(classifier.backbone, n_members)
         self.head = StackedLinear(classifier.head, n_members)
 
     def forward(self, x: Tensor) -> Tensor:
         """log p of every member, shape (n, K, C), for items x, shape (n, ...)."""
-        return F.log_softmax(self.head(self.features(x)).float(), dim=-1)
+        return F.log_softmax(self.logits(x), dim=-1)
+
+    def logits(self, x: Tensor) -> Tensor:
+        """Logits of every member, shape (n, K, C), for items x, shape (n, ...)."""
+        return self.head(self.features(x)).float()  # type: ignore[no-any-return]
 
 
 class Committee(Classifier):
@@ -83,6 +87,12 @@ class Committee(Classifier):
         if not self.averages or self.others is None:
             return h
         return torch.cat([h, self.others.features(x).flatten(1)], dim=1)
+
+    def every_log_proba(self, x: Tensor) -> Tensor:
+        """log p of all classifiers, shape (n, 1 + K, C), `own` first, for items x, shape (n, ...)."""
+        assert self.others is not None
+        own = self.own.logits(self.own.features(x)).unsqueeze(1)
+        return F.log_softmax(torch.cat([own, self.others.logits(x)], dim=1), dim=-1)
 
     def log_proba(self, h: Tensor) -> Tensor:
         """log p, shape (n, C), of features h, shape (n, n_hidden)."""

@@ -180,7 +180,6 @@ def _train(
             if settings.checkpoint and settings.checkpoint_due(run.epoch) and group.rank == 0:
                 save_checkpoint(settings.checkpoint, model, optimizer, run, fingerprint)
             progress.advance(_note(row))
-    optimizer.release()
     model.eval()
     return run
 

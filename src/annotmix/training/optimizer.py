@@ -35,13 +35,14 @@ BLOCK = 8192
 #: ε of the first steps, in which RAdam does not divide by √v: next to it √v is nothing.
 NO_DENOMINATOR = 1e12
 
+Tensors = list[Tensor]
+
 
 class RAdam:
     """RAdam for the trained parameters of an approach.
 
     Weight decay is for the classification model only. Tables of annotators with sparse gradients get late
-    steps: before their rows are read, `catch_up` must be called. All other parameters become views of one
-    vector, so that one call of Adam serves them; `release` undoes that. One of them without a gradient
+    steps: before their rows are read, `catch_up` must be called. Any other parameter without a gradient
     counts as one with gradient zero.
 
     Parameters
@@ -54,15 +55,12 @@ class RAdam:
     def __init__(self, model: nn.Module, weight_decay: float = 0.0):
         trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
         tables = {m.weight for m in model.modules() if isinstance(m, AnnotatorEmbedding) and m.sparse}
-        decayed = [p for name, p in trained if name.startswith("classifier.")]
-        others = [p for name, p in trained if not name.startswith("classifier.") and p not in tables]
-        self.weight_decay, self.n_steps = weight_decay, 0
-        self.params, self.n_decayed = decayed + others, sum(p.numel() for p in decayed)
-        self.vector = torch.cat([p.detach().reshape(-1) for p in self.params])
-        self.m, self.v = torch.zeros_like(self.vector), torch.zeros_like(self.vector)
-        for p, view in zip(self.params, self._views(self.vector), strict=True):
-            p.data = view
         self.tables = [_Table(p) for _, p in trained if p in tables]
+        self.params: Tensors = [p for _, p in trained if p not in tables]
+        decayed = {p for name, p in trained if name.startswith("classifier.")}
+        self.decay = [weight_decay if p in decayed else 0.0 for p in self.params]
+        self.m, self.v = ([torch.zeros_like(p, requires_grad=False) for p in self.params] for _ in range(2))
+        self.n_steps = 0
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
@@ -77,10 +75,10 @@ class RAdam:
         self.n_steps += 1
         size, eps = step_size(self.n_steps, lr)
         grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.params]
-        grad = torch.cat([g.reshape(-1) for g in grads])
-        if self.weight_decay:
-            grad[: self.n_decayed].add_(self.vector[: self.n_decayed], alpha=self.weight_decay)
-        _adam(self.vector, grad, self.m, self.v, size, eps)
+        for p, grad, decay in zip(self.params, grads, self.decay, strict=True):
+            if decay:
+                grad.add_(p, alpha=decay)
+        _adam(self.params, grads, self.m, self.v, size, eps)
         for table in self.tables:
             table.step(self.n_steps, size, eps)
 
@@ -96,32 +94,25 @@ class RAdam:
             for block in torch.split(every, BLOCK):
                 table.catch_up(block, self.n_steps)
 
-    def release(self) -> None:
-        """Give every parameter memory of its own again, so that a copy or file of one holds no others."""
-        for p in self.params:
-            p.data = p.data.clone()
-
     def state(self) -> dict[str, Tensor]:
         """The state for `load_state`, after `catch_up`."""
-        state = {"n_steps": torch.tensor(self.n_steps), "m": self.m, "v": self.v}
-        for number, table in enumerate(self.tables):
-            state |= {f"{number}.m": table.m, f"{number}.v": table.v}
-        return state
+        state = {
+            f"{number}.{name}": x for name, moments in self._moments() for number, x in enumerate(moments)
+        }
+        return state | {"n_steps": torch.tensor(self.n_steps)}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         """Continue from the state of an optimiser that had caught up."""
         self.n_steps = int(state["n_steps"])
-        self.m.copy_(state["m"])
-        self.v.copy_(state["v"])
-        for number, table in enumerate(self.tables):
-            table.m.copy_(state[f"{number}.m"])
-            table.v.copy_(state[f"{number}.v"])
+        for name, moments in self._moments():
+            for number, x in enumerate(moments):
+                x.copy_(state[f"{number}.{name}"])
+        for table in self.tables:
             table.done.fill_(self.n_steps)
 
-    def _views(self, vector: Tensor) -> list[Tensor]:
-        """The parts of a vector that belong to the parameters, in their shapes."""
-        parts = torch.split(vector, [p.numel() for p in self.params])
-        return [part.view(p.shape) for part, p in zip(parts, self.params, strict=True)]
+    def _moments(self) -> list[tuple[str, list[Tensor]]]:
+        """Both moments of all parameters."""
+        return [("m", self.m + [t.m for t in self.tables]), ("v", self.v + [t.v for t in self.tables])]
 
 
 class _Table:
@@ -138,13 +129,13 @@ class _Table:
         assert self.p.grad is not None
         grad = self.p.grad.coalesce()
         if eps != EPS:
-            _adam(self.p, grad.to_dense(), self.m, self.v, size, eps)
+            _adam([self.p], [grad.to_dense()], [self.m], [self.v], size, eps)
             self.done.fill_(t)
             return
         rows = grad.indices()[0]
         self.catch_up(rows, t - 1)
         here, m, v = (x.index_select(0, rows) for x in (self.p, self.m, self.v))
-        _adam(here, grad.values(), m, v, size, eps)
+        _adam([here], [grad.values()], [m], [v], size, eps)
         for x, new in ((self.p, here), (self.m, m), (self.v, v)):
             x.index_copy_(0, rows, new)
         self.done.index_fill_(0, rows, t)
@@ -210,10 +201,10 @@ def step_size(t: int, lr: float) -> tuple[float, float]:
     return size * rectification * math.sqrt(1 - beta2**t), EPS
 
 
-def _adam(p: Tensor, g: Tensor, m: Tensor, v: Tensor, size: float, eps: float) -> None:
+def _adam(p: Tensors, g: Tensors, m: Tensors, v: Tensors, size: float, eps: float) -> None:
     """PyTorch's fused Adam, told that it is so late that its own corrections for the start are one."""
-    late = torch.tensor(1e9, device=p.device)
+    late = [torch.tensor(1e9, device=x.device) for x in p[:1]] * len(p)
     adam(
-        [p], [g], [m], [v], [], [late], fused=True, lr=size, beta1=BETAS[0], beta2=BETAS[1], eps=eps,
+        p, g, m, v, [], late, fused=True, lr=size, beta1=BETAS[0], beta2=BETAS[1], eps=eps,
         weight_decay=0.0, amsgrad=False, maximize=False,
     )  # fmt: skip
