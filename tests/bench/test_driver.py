@@ -90,7 +90,7 @@ def _false_share() -> float:
     data = annotmix.load_dataset("digits")
     table = data.labels.to_long()
     truth = dict(zip(data.labels.items.tolist(), data.y.tolist(), strict=True))
-    return sum(truth[t] != label for t, label in zip(table["task"], table["label"], strict=True)) / len(table)
+    return sum(truth[t] != label for t, label in zip(table["item"], table["label"], strict=True)) / len(table)
 
 
 def test_history_is_kept_where_asked_and_the_result_is_the_same(one_worker, tmp_path):

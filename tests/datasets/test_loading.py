@@ -210,7 +210,7 @@ def test_texts_need_an_encoder(data_dir, data_file):
     with pytest.raises(ValueError, match="pass encoder=, which makes them of texts"):
         load_dataset("trec6", data_dir)
     data_file("trec6/train_5500.label")
-    with pytest.raises(ValueError, match=r"each of 4952 texts, found shape \(4952,\)"):
+    with pytest.raises(ValueError, match=r"4952 rows of features, one per text, found shape \(4952,\)"):
         load_dataset("trec6", data_dir, download=False, encoder=lambda X: [len(x) for x in X])
 
 

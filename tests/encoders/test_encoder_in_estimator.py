@@ -136,7 +136,7 @@ def test_wrong_parameters_are_found_before_anything_is_encoded(bert, crowd, forw
 # ------------------------------------------------------------------ views
 
 
-def test_a_view_an_instance_and_epoch(noisy):
+def test_one_view_per_item_and_epoch(noisy):
     _, Z, _ = noisy
     n, n_views = len(Z), 3
     X = np.stack(np.broadcast_arrays(np.arange(n)[:, None], np.arange(n_views)), axis=-1).astype(np.float32)
@@ -149,7 +149,12 @@ def test_a_view_an_instance_and_epoch(noisy):
 
     def epoch(number):
         with randomness(0, 2, number) as rng:
-            x = np.concatenate([batch.x.numpy() for batch in labels.batches(features, 32, rng)])
+            x = np.concatenate(
+                [
+                    batch.x.numpy()
+                    for batch in labels.batches(features, rng.permutation(labels.labelled), 32, rng)
+                ]
+            )
         return dict(x.astype(int).tolist())
 
     first, second = epoch(0), epoch(1)

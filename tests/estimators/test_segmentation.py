@@ -97,7 +97,7 @@ def test_nan_and_bool_masks():
         (np.full((2, 1, 2, 2), "a"), {}, "array of integers"),
         (np.full((2, 1, 2, 2), 3), {"classes": [0, 1]}, "Value 3 in the mask of image 0 by annotator 0"),
         (np.zeros((2, 2, 2)), {"images": [0, 2], "annotators": "ab"}, "0 to 1, found 0, 2"),
-        (np.zeros((2, 2, 2)), {"images": [0, 1]}, "an entry a mask"),
+        (np.zeros((2, 2, 2)), {"images": [0, 1]}, "one entry per mask"),
         (
             np.zeros((2, 2, 2)),
             {"images": [1, 1], "annotators": "aa"},

@@ -262,7 +262,7 @@ def test_unknown_names_are_refused_unless_one_says_so(both):
     with pytest.raises(ValueError, match=r"'annotator_features' lacks 1 columns .* 'years'"):
         clf.predict_annotator_perf(X, annotator_features=NEW.drop(columns="years"))
     plain, _ = fitted(annotator_features=None, max_epochs=1)
-    with pytest.raises(ValueError, match="trained without them: pass them to fit"):
+    with pytest.raises(ValueError, match="trained without it: pass it to fit"):
         plain.predict_annotator_perf(X, annotator_features=NEW)
 
 

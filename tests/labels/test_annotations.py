@@ -251,7 +251,7 @@ def test_tuples_as_names():
         ([[0], [1]], {"items": ["a", None]}, "items all need a name; number 1 has none"),
         ([[0], [1]], {"items": ["a"]}, "items must name 2 of them, found 1"),
         ([[0, 1]], {"annotators": ["a", "b", "c"]}, "annotators must name 2 of them, found 3"),
-        (pd.DataFrame([[0, 1]], columns=["w", "w"]), {}, "annotators need .* repeated: 'w'"),
+        (pd.DataFrame([[0, 1]], columns=["w", "w"]), {}, "annotators all need .* repeated: 'w'"),
         ([[0, 1]], {"missing_label": [0, 1]}, "missing_label must be one value"),
     ],
 )
@@ -397,8 +397,8 @@ def test_a_missing_item_or_annotator_names_the_row(column, value):
         ({"classes": ["x"]}, "label 'y' in row 1 is not among the 1 given names: 'x'"),
         ({"items": [2]}, "item 1 in row 0 is not among the 1 given names: 2"),
         ({"annotators": list("uvqrst")}, r"annotator 'w' in row 1 .* 6 given names: .*\(6 in all\)"),
-        ({"classes": ["x", "y", "x"]}, "classes need .* repeated: 'x'"),
-        ({"items": [1, 2, 2]}, "items need .* repeated: 2"),
+        ({"classes": ["x", "y", "x"]}, "classes all need .* repeated: 'x'"),
+        ({"items": [1, 2, 2]}, "items all need .* repeated: 2"),
     ],
 )
 def test_names_outside_the_given_ones(known, message):
@@ -812,7 +812,7 @@ def test_align_drops_items_without_labels_only():
         ({"items": ["x"]}, "The labels name items that are not known: 'y'. Known items are 'x'"),
         ({"annotators": ["0", "1"]}, "annotators that are not known: 0, 1. Known annotators are '0', '1'"),
         ({"classes": ["a"]}, "classes that are not known: 'b'"),
-        ({"items": ["x", "y", "x"]}, "items need .* repeated: 'x'"),
+        ({"items": ["x", "y", "x"]}, "items all need .* repeated: 'x'"),
         ({"annotators": [0, 1, None]}, "annotators all need a name; number 2 has none"),
     ],
 )

@@ -140,8 +140,8 @@ def dawid_skene(
 ) -> DawidSkene:
     r"""True classes and a confusion matrix for every annotator, by maximum likelihood.
 
-    Item n has a true class c with probability π_c, and annotator m then gives label k with probability θ_m[c,
-    k], whatever the others do. With q_nc the probability of class c given the item's labels z_n, EM repeats
+    Item n has a true class c with probability π_c, and annotator m then gives label k with probability
+    θ_m[c, k], whatever the others do. With q_nc the probability of c given the item's labels z_n, EM repeats
 
     - M-step: π_c = mean_n q_nc and θ_m[c, k] ∝ Σ_{n: z_nm = k} q_nc + ε_ck,
     - E-step: q_nc ∝ π_c Π_m θ_m[c, z_nm],
