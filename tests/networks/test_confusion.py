@@ -177,9 +177,11 @@ def slow_nll(head, u, z, labels, share):
 @pytest.mark.parametrize("factor", [1.0, 3.0])
 def test_mixed_nll_is_that_of_the_whole_matrix(rank, factor):
     head, u, z, labels, share = mixed(rank=rank)
-    leaves, values = [u, z, *head.parameters()], []
-    for nll in (head.mixed_nll(u, z, labels, share), slow_nll(head, u, z, labels, share)):
-        values.append([nll, *torch.autograd.grad(factor * nll, leaves)])
+    leaves = [u, z, *head.parameters()]
+    values = [
+        [nll, *torch.autograd.grad(factor * nll, leaves)]
+        for nll in (head.mixed_nll(u, z, labels, share), slow_nll(head, u, z, labels, share))
+    ]
     for a, b in zip(*values, strict=True):
         torch.testing.assert_close(a, b)
 

@@ -201,11 +201,11 @@ def _nll_and_gradients(
             grad_z = w.addcmul_(p, share.sum(dim=0).unsqueeze(1), value=1 / n)
             return loss, grad_z, torch.mm(e, weight), torch.mm(e.t(), u), e.sum(dim=0)
     with torch.enable_grad():
-        given = [x.detach().requires_grad_() for x in (z, u, weight, bias)]
-        log_p = F.log_softmax(given[0], dim=1)
-        log_likelihood = _LogLikelihood.apply(log_p, *given[1:], labels.T)  # type: ignore[no-untyped-call]
+        inputs = [x.detach().requires_grad_() for x in (z, u, weight, bias)]
+        log_p = F.log_softmax(inputs[0], dim=1)
+        log_likelihood = _LogLikelihood.apply(log_p, *inputs[1:], labels.T)  # type: ignore[no-untyped-call]
         nll = torch.sum(log_likelihood * share.T) / -n
-        grad_z, grad_u, grad_weight, grad_bias = torch.autograd.grad(nll, given)
+        grad_z, grad_u, grad_weight, grad_bias = torch.autograd.grad(nll, inputs)
     return nll.detach(), grad_z, grad_u, grad_weight, grad_bias
 
 
