@@ -267,8 +267,9 @@ def test_chunks_do_not_change_the_answer(fitted, noisy, monkeypatch):
     before = fitted.predict_annotator_perf(noisy.X), fitted.annotator_confusion(noisy.X)
     monkeypatch.setattr("annotmix.training.inference.PAIR_BUDGET", 100)
     monkeypatch.setattr("annotmix.networks.features.ROW_BUDGET", 60)
-    np.testing.assert_allclose(fitted.predict_annotator_perf(noisy.X), before[0], atol=1e-6)
-    np.testing.assert_allclose(fitted.annotator_confusion(noisy.X), before[1], atol=1e-6)
+    # products of other sizes round differently, by a few units of single precision
+    np.testing.assert_allclose(fitted.predict_annotator_perf(noisy.X), before[0], atol=5e-6)
+    np.testing.assert_allclose(fitted.annotator_confusion(noisy.X), before[1], atol=5e-6)
 
 
 def test_consensus_and_label_quality_against_a_loop(fitted, noisy):
