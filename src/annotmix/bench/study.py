@@ -13,7 +13,9 @@ from typing import Any, TypeVar
 from annotmix._common.words import did_you_mean
 from annotmix.approaches import get_approach
 from annotmix.datasets.loading import get_spec
+from annotmix.datasets.spec import TABULAR
 from annotmix.estimators import classifier_class
+from annotmix.estimators.parameters import Network
 
 Entry = TypeVar("Entry")
 #: Parameters of estimators that the runner sets itself.
@@ -159,9 +161,13 @@ class Study:
 
 @cache
 def parameter_defaults(approach: str) -> Mapping[str, Any]:
-    """The parameters that a study may set of an approach's estimator, with their defaults."""
+    """The parameters that a study may set of an approach's estimator, with their defaults.
+
+    The paper's values for tables stand in for "auto", so that a study names numbers.
+    """
     parameters = inspect.signature(classifier_class(get_approach(approach)).__init__).parameters
-    return {name: p.default for name, p in parameters.items() if name not in _NOT_OF_A_STUDY}
+    defaults = {name: p.default for name, p in parameters.items() if name not in _NOT_OF_A_STUDY}
+    return defaults | {name: TABULAR[name] for name in Network._fields}
 
 
 def _pick(

@@ -17,7 +17,7 @@ from annotmix.approaches import Approach
 from annotmix.approaches.base import DescribedAnnotators
 from annotmix.encoders import Encoder, make_encoder
 from annotmix.estimators.annotator_methods import AnnotatorMethods
-from annotmix.estimators.parameters import check_parameters, seed_of, training_settings
+from annotmix.estimators.parameters import check_parameters, resolve_network, seed_of, training_settings
 from annotmix.estimators.persistence import REFERENCE_NAME, fingerprint, save, set_state
 from annotmix.estimators.unseen_annotators import prepare_features
 from annotmix.labels.accepted import as_annotations, require_labels
@@ -55,17 +55,21 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
         is then a list, array or Series of texts, of image files or of uint8 images, everywhere.
     backbone : {"mlp", "cnn", "resnet18"} or torch.nn.Module, default="mlp"
         Turns items into features. A module of your own maps a batch to features of shape (n, H).
-    hidden : tuple of int, default=(256, 128)
-        Widths of the layers of "mlp" and "cnn".
-    dropout : float, default=0.0
-        Dropout after every layer of "mlp".
+    hidden : tuple of int or "auto", default="auto"
+        Widths of the layers of "mlp" and "cnn". "auto" is (128,) for "mlp" on more than 256 features, which
+        usually come from an encoder, and (256, 128) otherwise. The fitted `hidden_` holds the choice, as
+        `dropout_` and `weight_decay_` do.
+    dropout : float or "auto", default="auto"
+        Dropout after every layer of "mlp". "auto" is 0.5 on more than 256 features or fewer than 5000
+        labelled items, and 0 otherwise.
     max_epochs : int, default=50
     batch_size : int, default=64
         Items in a batch; each comes with all its labels.
     lr : float, default=0.01
         Learning rate of RAdam at the start; it falls to 0 along a cosine.
-    weight_decay : float, default=0.0
-        L2 penalty on the classification model.
+    weight_decay : float or "auto", default="auto"
+        L2 penalty on the classification model. "auto" is 0.0001 for "mlp" on more than 256 features, and 0
+        otherwise.
     augment : {None, "crop-flip"}, default=None
         Random changes of training images, shape (channels, height, width): "crop-flip" shifts by up to four
         pixels and mirrors, as is usual for a "resnet18" on photographs. Not by default, as a mirrored
@@ -101,12 +105,12 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
         *,
         encoder: str | Encoder | None = None,
         backbone: str | torch.nn.Module = "mlp",
-        hidden: tuple[int, ...] = (256, 128),
-        dropout: float = 0.0,
+        hidden: tuple[int, ...] | Literal["auto"] = "auto",
+        dropout: float | Literal["auto"] = "auto",
         max_epochs: int = 50,
         batch_size: int = 64,
         lr: float = 1e-2,
-        weight_decay: float = 0.0,
+        weight_decay: float | Literal["auto"] = "auto",
         augment: str | None = None,
         select: str = "last",
         classes: Iterable[Any] | None = None,
@@ -181,6 +185,7 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
             y, len(rows), names, missing_label=self.missing_label, classes=self.classes
         )
         require_labels(annotations)
+        self.hidden_, self.dropout_, self.weight_decay_ = resolve_network(self, self._shape, annotations)
         self.seed_ = seed_of(self.random_state)
         if isinstance(validation, str):
             annotations, held = self._hold_out(annotations, validation)
@@ -210,7 +215,9 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
             sets[VALIDATION] = EvaluationSet(Features(rows[some_rows], device, views), None, held)
         elif validation is not None:
             sets[VALIDATION] = self._evaluation_set(*validation)
-        settings = training_settings(self, augment=get_augmentation(self.augment, self._shape))
+        settings = training_settings(
+            self, weight_decay=self.weight_decay_, augment=get_augmentation(self.augment, self._shape)
+        )
         run = train(
             self.module_,
             data,
@@ -313,7 +320,7 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
         return next(self.module_.parameters()).device
 
     def _make_module(self, n_annotators: int, described: NDArray[np.float32] | None = None) -> Approach:
-        backbone, n_hidden = make_backbone(self.backbone, self._shape, tuple(self.hidden), self.dropout)
+        backbone, n_hidden = make_backbone(self.backbone, self._shape, self.hidden_, self.dropout_)
         classifier = Classifier(backbone, n_hidden, len(self.classes_))
         own = {name: getattr(self, name) for name in self._approach.hyper_parameters()}
         module = self._approach(classifier, n_annotators, **own)

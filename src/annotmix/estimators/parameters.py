@@ -1,13 +1,44 @@
-"""The parameters that classifiers and the segmenter share: their checks, and the settings of training."""
+"""The parameters that classifiers and the segmenter share: checks, settings of training, and "auto"."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from annotmix.labels.annotations import Annotations
 from annotmix.training import Settings
+
+
+class Network(NamedTuple):
+    """The parameters of a classifier that "auto" chooses by the data."""
+
+    hidden: tuple[int, ...]
+    dropout: float
+    weight_decay: float
+
+
+def resolve_network(clf: Any, shape: Sequence[int], annotations: Annotations) -> Network:
+    """The parameters of a classifier for items of that shape, with values in place of "auto"."""
+    auto = _automatic(clf.backbone, shape[0], int((annotations.labels_per_item > 0).sum()))
+    own = Network(clf.hidden, clf.dropout, clf.weight_decay)
+    hidden, dropout, weight_decay = (a if isinstance(o, str) else o for a, o in zip(auto, own, strict=True))
+    return Network(tuple(hidden), dropout, weight_decay)
+
+
+def _automatic(backbone: Any, n_features: int, n_items: int) -> Network:
+    """The paper's network for data of that kind.
+
+    "mlp" on many features, as an encoder gives: one layer. On fewer: two layers, and dropout unless there are
+    5000 labelled items or more, which a network of this size does not memorise.
+    """
+    if backbone != "mlp":
+        return Network((256, 128), 0.0, 0.0)
+    if n_features > 256:
+        return Network((128,), 0.5, 1e-4)
+    return Network((256, 128), 0.5 if n_items < 5000 else 0.0, 0.0)
 
 
 def check_parameters(clf: Any, has_validation: bool) -> None:
@@ -20,9 +51,13 @@ def check_parameters(clf: Any, has_validation: bool) -> None:
         raise ValueError(f"devices must be a positive integer or None, found {clf.devices!r}.")
     if not clf.lr > 0:
         raise ValueError(f"lr must be positive, found {clf.lr!r}.")
-    if not clf.weight_decay >= 0:
+    for name in Network._fields:
+        value = getattr(clf, name, None)
+        if isinstance(value, str) and value != "auto":
+            raise ValueError(f'{name} must be a value or "auto", found {value!r}.')
+    if clf.weight_decay != "auto" and not clf.weight_decay >= 0:
         raise ValueError(f"weight_decay must not be negative, found {clf.weight_decay!r}.")
-    if not 0 <= clf.dropout < 1:
+    if clf.dropout != "auto" and not 0 <= clf.dropout < 1:
         raise ValueError(f"dropout must lie in [0, 1), found {clf.dropout!r}.")
     if clf.select not in ("last", "best"):
         raise ValueError(f'select must be "last" or "best", found {clf.select!r}.')
@@ -41,7 +76,6 @@ def training_settings(clf: Any, **more: Any) -> Settings:
         "max_epochs",
         "batch_size",
         "lr",
-        "weight_decay",
         "precision",
         "devices",
         "checkpoint_every",

@@ -15,6 +15,7 @@ from torch import Tensor
 
 import annotmix
 from annotmix.encoders import Encoder, encoder_from_dict, make_encoder
+from annotmix.estimators.parameters import Network
 from annotmix.estimators.preparation import Preparation
 from annotmix.labels.annotations import Annotations
 from annotmix.networks.devices import pick_device
@@ -48,6 +49,7 @@ def save(model: Any, folder: str | os.PathLike[str]) -> None:
         "approach": model._approach.name,
         "annotmix": annotmix.__version__,
         "params": params,
+        "network": {name: getattr(model, f"{name}_", None) for name in Network._fields},
         "shape": list(model._shape),
         "backbone_class": type(model.backbone).__qualname__ if custom else None,
         "classes": names_to_json(model.classes_),
@@ -133,6 +135,10 @@ def _restore(
         raise ModelFileError("encoder= was passed, but the model was trained without one.")
     model.classes_, model.annotators_ = (names_from_json(facts[key]) for key in ("classes", "annotators"))
     model.labels_per_annotator_ = np.array(facts["labels_per_annotator"], dtype=np.int64)
+    if not is_segmenter:
+        network = facts["network"]
+        model.hidden_, model.dropout_ = tuple(network["hidden"]), network["dropout"]
+        model.weight_decay_ = network["weight_decay"]
     model._shape, model.seed_, model.best_epoch_ = tuple(facts["shape"]), facts["seed"], facts["best_epoch"]
     model.n_features_in_ = model._shape[0]
     if facts["feature_names"]:

@@ -150,9 +150,8 @@ class AnnotMixSegmenter(BaseEstimator):  # type: ignore[misc]
         mark = ""
         if self.checkpoint is not None:
             mark = fingerprint(self, rows, annotations) + hashlib.sha256(drawn.codes.tobytes()).hexdigest()
-        run = train(
-            self.module_, Features(rows, device), annotations, training_settings(self), fingerprint=mark
-        )
+        settings = training_settings(self, weight_decay=self.weight_decay)
+        run = train(self.module_, Features(rows, device), annotations, settings, fingerprint=mark)
         self.module_.finish()
         self.history_, self.n_iter_ = pd.DataFrame(run.history).set_index("epoch"), run.epoch
         self._reference = self._some_features(rows)

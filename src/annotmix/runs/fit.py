@@ -18,6 +18,7 @@ from annotmix._common.files import save_array, write_json
 from annotmix.estimators import make_classifier
 from annotmix.estimators.beliefs import beliefs
 from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
+from annotmix.estimators.parameters import Network, resolve_network
 from annotmix.estimators.suggestion import suggest_from
 from annotmix.runs.evaluate import score
 from annotmix.runs.findings import Findings, Preview, doubts
@@ -77,22 +78,10 @@ def fit(
     return findings
 
 
-def network(kind: str, n_items: int, n_features: int) -> dict[str, Any]:
-    """Parameters of the network: the paper's for data of that kind.
-
-    Many features (an encoder's, or more than 256): one layer. Fewer: two layers. Dropout, but for tables of
-    5000 labelled items or more, which a network of this size does not memorise.
-    """
-    if kind != "features" or n_features > 256:
-        return {"hidden": (128,), "dropout": 0.5, "weight_decay": 1e-4}
-    return {"hidden": (256, 128), "dropout": 0.5 if n_items < 5000 else 0.0, "weight_decay": 0.0}
-
-
 def _train(
     request: Request, folder: RunFolder, inputs: Inputs, X: Floats, say: Say, progress: bool
 ) -> MultiAnnotatorClassifier:
     ids, truth = inputs.items.ids, inputs.truth
-    params = network(inputs.items.kind, int((inputs.annotations.labels_per_item > 0).sum()), X.shape[1])
     row = {item: n for n, item in enumerate(ids)}
     known = [item for item in truth if item in row]
     if truth and not known:
@@ -100,7 +89,6 @@ def _train(
     validation = (X[[row[item] for item in known]], [truth[item] for item in known]) if known else None
     model = make_classifier(
         request.approach,
-        **params,
         max_epochs=request.epochs,
         random_state=request.seed,
         select="best" if known else "last",
@@ -109,10 +97,11 @@ def _train(
         checkpoint_every=1,
         progress=progress,
     )
-    layers = " and ".join(map(str, params["hidden"]))
+    network = resolve_network(model, X.shape[1:], inputs.annotations)
+    layers = " and ".join(map(str, network.hidden))
     say(
         f"Training {request.approach} for {request.epochs} epochs (layers of {layers}, dropout "
-        f"{params['dropout']:g}) …"
+        f"{network.dropout:g}) …"
     )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*items have no labels.*")  # said already
@@ -165,6 +154,7 @@ def _settings(
     request: Request, preparation: ItemPreparation, model: MultiAnnotatorClassifier
 ) -> dict[str, Any]:
     params = model.get_params(deep=False)
+    params |= {name: getattr(model, f"{name}_") for name in Network._fields}
     shown = ("hidden", "dropout", "max_epochs", "batch_size", "lr", "weight_decay", "select")
     return {
         "approach": request.approach,
