@@ -59,7 +59,7 @@ def main() -> None:
                 (X, y), (X_new, y_new) = instances(N, rng), instances(2000, rng)
                 for form, P in labels(y, doubt, rng).items():
                     clf = annotmix.make_classifier(
-                        approach, hidden=(64,), max_epochs=20, random_state=seed, progress=False
+                        approach, hidden=(64,), dropout=0.0, max_epochs=20, random_state=seed, progress=False
                     )
                     scores[form].append(clf.fit(X, P).score(X_new, y_new))
             figures = " | ".join(f"{100 * np.mean(s):.1f} ± {100 * np.std(s):.1f}" for s in scores.values())

@@ -148,7 +148,7 @@ def classes(rank: int) -> Figures:
         np.arange(n), rng.integers(0, 20, n), rng.integers(0, C, n), np.arange(n), np.arange(20), np.arange(C)
     )
     clf = annotmix.make_classifier(
-        "annot-mix", confusion_rank=rank, max_epochs=3, random_state=0, progress=False
+        "annot-mix", dropout=0.0, confusion_rank=rank, max_epochs=3, random_state=0, progress=False
     )
     clock, time.perf_counter = time.perf_counter, time.process_time
     clf.fit(X[:n], labels)

@@ -56,8 +56,6 @@ def main(folder: Path) -> float:
     texts = [labelled.texts[item] for item in items]
     clf = annotmix.AnnotMixClassifier(
         encoder="text:minilm",
-        hidden=(64,),
-        dropout=0.5,
         max_epochs=50,
         batch_size=16,
         random_state=0,

@@ -34,8 +34,8 @@ def crowd():
 
 
 def classifier(encoder, approach="annot-mix", **params):
-    settings = {"hidden": (16,), "max_epochs": 5, "batch_size": 16, "random_state": 0, "progress": False}
-    return annotmix.make_classifier(approach, encoder=encoder, **(settings | params))
+    settings = {"hidden": (16,), "dropout": 0.0, "max_epochs": 5, "batch_size": 16, "random_state": 0}
+    return annotmix.make_classifier(approach, encoder=encoder, **(settings | params), progress=False)
 
 
 def test_texts_go_in(bert, crowd, forward_calls):

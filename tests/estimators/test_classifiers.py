@@ -24,8 +24,8 @@ from annotmix.training.tensor_files import ModelFileError
 
 def classifier(**params):
     """A small annot-mix."""
-    defaults = {"hidden": (64, 32), "max_epochs": 10, "batch_size": 32, "random_state": 0, "progress": False}
-    return AnnotMixClassifier(**(defaults | params))
+    defaults = {"hidden": (64, 32), "dropout": 0.0, "max_epochs": 10, "batch_size": 32, "random_state": 0}
+    return AnnotMixClassifier(**({"progress": False} | defaults | params))
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,8 @@ def fitted(**params):
     X, Z, _ = problem()
     features = params.pop("annotator_features", TABLE)
     clf = annotmix.AnnotMixClassifier(
-        **{"hidden": (64, 32), "max_epochs": 20, "batch_size": 32, "random_state": 0, "progress": False}
+        **{"hidden": (64, 32), "dropout": 0.0, "max_epochs": 20, "batch_size": 32, "random_state": 0}
+        | {"progress": False}
         | params
     )
     with warnings.catch_warnings():

@@ -65,8 +65,8 @@ def arguments(function: Check, name: str, tmp_path: Path) -> dict[str, Any]:
 
 
 def make(name, **params):
-    shared = {"hidden": (64, 32), "max_epochs": 20, "batch_size": 32, "random_state": 0, "progress": False}
-    return annotmix.make_classifier(name, **(shared | params))
+    shared = {"hidden": (64, 32), "dropout": 0.0, "max_epochs": 20, "batch_size": 32, "random_state": 0}
+    return annotmix.make_classifier(name, **({"progress": False} | shared | params))
 
 
 def fit(clf, X, Z, y):

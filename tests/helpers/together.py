@@ -61,7 +61,10 @@ def accuracy(name, **params):
     """Accuracy on new items after a training that is long enough to learn something."""
     X, Z, y = problem(700)
     clf = annotmix.make_classifier(
-        name, hidden=(32, 16), max_epochs=12, batch_size=32, random_state=0, progress=False, **params
+        name,
+        **{"hidden": (32, 16), "dropout": 0.0, "max_epochs": 12, "batch_size": 32, "random_state": 0},
+        **params,
+        progress=False,
     )
     return clf.fit(X[:300], Z[:300]).score(X[300:], y[300:])
 

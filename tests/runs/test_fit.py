@@ -35,6 +35,29 @@ def test_what_was_understood_is_said_first(finished):
     assert "1 annotators gave the same label to everything, 10 items or more: 'w3'" in text
 
 
+@pytest.mark.parametrize(("n_features", "layers"), [(5, "256 and 128"), (300, "128")])
+def test_python_trains_the_same_network(tmp_path, n_features, layers):
+    rng = np.random.default_rng(0)
+    items = [f"{i:02d}" for i in range(40)]
+    features = pd.DataFrame(rng.normal(size=(40, n_features)), index=pd.Index(items, name="item"))
+    features.to_csv(tmp_path / "items.csv")
+    labels = pd.DataFrame({"item": items * 2, "annotator": ["ann"] * 40 + ["bob"] * 40})
+    labels["label"] = rng.choice(["cat", "dog"], size=80)
+    labels.to_csv(tmp_path / "labels.csv", index=False)
+    out, said = tmp_path / "run", []
+    fit(Request((tmp_path / "labels.csv",), out, tmp_path / "items.csv", epochs=2), said.append, False)
+
+    X = np.load(out / "findings" / "features.npy")
+    clf = annotmix.AnnotMixPlusClassifier(max_epochs=2, random_state=0).fit(X, labels, items=items)
+    loaded = annotmix.load(out / "model")
+    np.testing.assert_array_equal(clf.predict_proba(X), loaded.predict_proba(X))
+    network = {"hidden": clf.hidden_, "dropout": clf.dropout_, "weight_decay": clf.weight_decay_}
+    assert network == {name: getattr(loaded, f"{name}_") for name in network}
+    run = json.loads((out / "run.json").read_text())
+    assert run["settings"]["parameters"].items() >= (network | {"hidden": list(clf.hidden_)}).items()
+    assert f"(layers of {layers}, dropout 0.5)" in "\n".join(said)
+
+
 def test_every_file_is_there(finished):
     out, found, _ = finished
     names = {path.name for path in out.iterdir()}

@@ -23,9 +23,9 @@ class Network(NamedTuple):
 def resolve_network(clf: Any, shape: Sequence[int], annotations: Annotations) -> Network:
     """The parameters of a classifier for items of that shape, with values in place of "auto"."""
     auto = _automatic(clf.backbone, shape[0], int((annotations.labels_per_item > 0).sum()))
-    own = Network(clf.hidden, clf.dropout, clf.weight_decay)
-    hidden, dropout, weight_decay = (a if isinstance(o, str) else o for a, o in zip(auto, own, strict=True))
-    return Network(tuple(hidden), dropout, weight_decay)
+    own = {name: getattr(clf, name) for name in Network._fields}
+    network = auto._replace(**{name: value for name, value in own.items() if not isinstance(value, str)})
+    return network._replace(hidden=tuple(network.hidden))
 
 
 def _automatic(backbone: Any, n_features: int, n_items: int) -> Network:

@@ -136,7 +136,7 @@ def _restore(
     model.classes_, model.annotators_ = (names_from_json(facts[key]) for key in ("classes", "annotators"))
     model.labels_per_annotator_ = np.array(facts["labels_per_annotator"], dtype=np.int64)
     if not is_segmenter:
-        network = facts["network"]
+        network = facts.get("network", facts["params"])  # files from before "auto" hold the values there
         model.hidden_, model.dropout_ = tuple(network["hidden"]), network["dropout"]
         model.weight_decay_ = network["weight_decay"]
     model._shape, model.seed_, model.best_epoch_ = tuple(facts["shape"]), facts["seed"], facts["best_epoch"]
