@@ -34,6 +34,15 @@ def test_a_study_is_read():
     assert study.datasets[1].settings == {"max_epochs": 2, "lr": 1e-3}
 
 
+def test_a_study_names_the_values_of_a_network():
+    text = GOOD.replace("lr: 1e-3", "hidden: [64], dropout: 0, weight_decay: 1e-3")
+    run = parse_study(text, "mine", "mine.yaml").narrowed(["labelme"]).runs()[0]
+    network = {"hidden": [64], "dropout": 0.0, "weight_decay": 1e-3}
+    assert run.configuration["parameters"].items() >= network.items()
+    with pytest.raises(StudyError, match=r"dropout must be like 0.0, found 'auto'"):
+        parse_study(GOOD.replace("lr: 1e-3", "dropout: auto"), "mine", "mine.yaml")
+
+
 def test_an_approach_can_be_for_some_of_the_datasets():
     text = GOOD.replace("alpha: 4", "alpha: 4, only: [labelme]")
     study = parse_study(text, "mine", "mine.yaml")

@@ -89,7 +89,7 @@ def test_a_model_that_was_saved_without_the_choice(tmp_path):
     clf = fitted((5,), hidden=(8, 4), dropout=0.25, weight_decay=0.0)
     clf.save(tmp_path)
     facts = json.loads((tmp_path / "model.json").read_text())
-    del facts["facts"]["network"]
+    del facts["model"]["network"]
     (tmp_path / "model.json").write_text(json.dumps(facts))
     assert network(annotmix.load(tmp_path)) == ((8, 4), 0.25, 0.0)
 
