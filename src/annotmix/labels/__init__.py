@@ -3,5 +3,15 @@
 from annotmix.labels.aggregation import aggregate, dawid_skene, majority_vote
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.heldout import hold_out, label_scorer
+from annotmix.labels.posterior import Posterior, posterior
 
-__all__ = ["Annotations", "aggregate", "dawid_skene", "hold_out", "label_scorer", "majority_vote"]
+__all__ = [
+    "Annotations",
+    "Posterior",
+    "aggregate",
+    "dawid_skene",
+    "hold_out",
+    "label_scorer",
+    "majority_vote",
+    "posterior",
+]

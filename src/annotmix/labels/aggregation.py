@@ -249,7 +249,7 @@ class _Model:
         )
         self.theta_shape = (n_annotators, n_classes, n_classes)
         self.pseudo_labels = smoothing * np.where(np.eye(n_classes, dtype=bool), 1.0, WRONG)
-        self.gold_item, self.gold_label = _gold(annotations, gold)
+        self.gold_item, self.gold_label = gold_positions(annotations, gold)
         self.known = np.bincount(annotations.item, weights=weight, minlength=n_items) > 0
         self.known[self.gold_item] = True
 
@@ -299,7 +299,9 @@ def _check(annotations: Annotations, max_iter: int, tol: float, smoothing: float
         raise ValueError(f"smoothing must be above 0 and finite, found {smoothing!r}.")
 
 
-def _gold(annotations: Annotations, gold: pd.Series | Mapping[Any, Any] | None) -> tuple[Index, Index]:
+def gold_positions(
+    annotations: Annotations, gold: pd.Series | Mapping[Any, Any] | None
+) -> tuple[Index, Index]:
     known = pd.Series({} if gold is None else gold, dtype=object)
     item = _positions(annotations.items, known.index, "gold: item")
     if len(np.unique(item)) < len(item):

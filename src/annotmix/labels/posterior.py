@@ -1,0 +1,222 @@
+"""`annotmix.posterior`: the right label of every item, how sure that is, and whom to trust."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import beta
+
+from annotmix.labels.accepted import as_annotations, is_long
+from annotmix.labels.aggregation import gold_positions
+from annotmix.labels.annotations import Annotations
+from annotmix.labels.confusion import Confusion, Floats, Labelled
+from annotmix.labels.evidence import Answer, Evidence, Weights
+from annotmix.labels.names import Index, locate
+
+#: Probability that an annotator's accuracy lies in its interval.
+COVERAGE = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What labels and a classifier say together; the result of `posterior`.
+
+    Attributes
+    ----------
+    annotations : Annotations
+        The labels.
+    answer : Answer
+        Class probabilities, and the weights and counts behind them.
+    """
+
+    annotations: Annotations
+    answer: Answer
+
+    @property
+    def weights(self) -> Weights:
+        """How much classifier, labels and class shares count."""
+        return self.answer.weights
+
+    @property
+    def helps(self) -> bool:
+        """Whether the classifier was found to help, and counts."""
+        return self.answer.helps
+
+    @property
+    def likelihood(self) -> pd.Series:
+        """Mean log-likelihood of a label given the others of its item, by labels alone and with the classifier.
+
+        `rise` is the difference in standard errors.
+        """
+        a = self.answer
+        return pd.Series({"labels": a.without, "with classifier": a.likelihood, "rise": a.rise})
+
+    @cached_property
+    def probabilities(self) -> pd.DataFrame:
+        """Probability of every class, one row per item."""
+        return pd.DataFrame(
+            self.answer.q,
+            index=pd.Index(self.annotations.items, name="item"),
+            columns=pd.Index(self.annotations.classes, name="label"),
+        )
+
+    @cached_property
+    def consensus(self) -> pd.DataFrame:
+        """One row per item: `label`, its `probability`, `n_labels` and `agreement` (see `consensus_table`)."""
+        return consensus_table(self.annotations, self.answer.q)
+
+    @cached_property
+    def label_quality(self) -> pd.DataFrame:
+        """One row per label: `item`, `annotator`, `label`, its `probability` of being right."""
+        return quality_table(self.annotations, self.answer.q)
+
+    @property
+    def n_wrong(self) -> int:
+        """Number of labels that are probably wrong: with a probability of being right below one half."""
+        return n_probably_wrong(self.label_quality["probability"])
+
+    @cached_property
+    def annotators(self) -> pd.DataFrame:
+        """One row per annotator: `accuracy`, its 95 % interval `low` and `high`, and `n_labels`."""
+        return annotator_table(self.annotations, self.answer.q)
+
+    def confusion(self, annotators: Iterable[Any] | None = None) -> Floats:
+        """P(label k | true class c) of all or the named annotators, shape (m, C, C), indexed [annotator, c, k]."""
+        known = self.annotations.annotators
+        who = np.arange(len(known)) if annotators is None else locate(list(annotators), known)
+        if (who < 0).any():
+            raise ValueError(
+                f"Unknown annotators: {np.array(list(annotators or ()), dtype=object)[who < 0]}."
+            )
+        counted = Confusion(Labelled(self.annotations), self.answer.q, self.answer.confusion.shrinkage)
+        return counted.matrices(who)
+
+    def _repr_html_(self) -> str:
+        return str(self.consensus._repr_html_())  # type: ignore[operator]
+
+
+def posterior(
+    labels: Any, pred_probs: Any = None, gold: pd.Series | Mapping[Any, Any] | None = None
+) -> Posterior:
+    """The right label of every item with an honest probability, and the reliability of every annotator.
+
+    Parameters
+    ----------
+    labels : Annotations, long table, label matrix or soft labels
+        As `fit` takes them.
+    pred_probs : array or DataFrame, shape (n_items, n_classes), optional
+        Class probabilities of the items, in the order of `labels.items` and `labels.classes`, from a
+        classifier that has *not* learnt from them: out of fold, for example by scikit-learn's
+        `cross_val_predict(…, method="predict_proba")`. A DataFrame is matched by its index and columns.
+    gold : Series or dict, optional
+        Item name → true class, where it is known. These items keep their class, count for annotators, and
+        decide the weights where they are enough.
+
+    Returns
+    -------
+    Posterior
+        With `consensus`, `label_quality`, `annotators`, `confusion`, `weights` and `likelihood`. Without
+        `pred_probs` it is a shrunken Dawid–Skene.
+
+    Examples
+    --------
+    >>> result = posterior([["cat", "cat", "dog"], ["dog", "dog", "dog"], ["cat", "cat", "cat"]])
+    >>> result.consensus["label"].tolist()
+    ['cat', 'dog', 'cat']
+    """
+    annotations = _annotations(labels, pred_probs)
+    p = None if pred_probs is None else _probabilities(pred_probs, annotations)
+    evidence = Evidence(annotations, gold_positions(annotations, gold))
+    return Posterior(annotations, evidence.combine(p))
+
+
+def consensus_table(annotations: Annotations, q: Floats) -> pd.DataFrame:
+    """The most probable class of every item, `label`, and its `probability`.
+
+    `n_labels` is the number of the item's labels, `agreement` the share of them that are this label (`nan`
+    without labels).
+    """
+    best = q.argmax(axis=1) if len(q) else np.zeros(0, np.int64)
+    return pd.DataFrame(
+        {
+            "label": annotations.classes[best],
+            "probability": q.max(axis=1, initial=0.0),
+            "n_labels": annotations.labels_per_item,
+            "agreement": annotations.agreement_with(best),
+        },
+        index=pd.Index(annotations.items, name="item"),
+    )
+
+
+def quality_table(annotations: Annotations, q: Floats) -> pd.DataFrame:
+    """The labels as a long table, each with the `probability` that it is right."""
+    return annotations.to_long().assign(probability=q[annotations.item, annotations.label])
+
+
+def n_probably_wrong(probability: Any) -> int:
+    """Number of labels with a probability of being right below one half."""
+    return int((np.asarray(probability) < 0.5).sum())
+
+
+def annotator_table(annotations: Annotations, q: Floats) -> pd.DataFrame:
+    """The share of right labels of every annotator with a 95 % interval, best first by its lower end.
+
+    With r_p the probability that label p is right, r = Σ r_p of n labels are expected to be. The interval is
+    that of a Beta distribution with the mean (r + 1/2) / (n + 1) of Jeffreys' and the variance of Jeffreys'
+    plus Σ r_p (1 − r_p) / (n + 1)², as it is not known which labels are right.
+    """
+    a = annotations
+    weight = np.ones(len(a)) if a.weight is None else a.weight
+    sure, M = q[a.item, a.label], a.n_annotators
+    n, right = np.bincount(a.annotator, weight, M), np.bincount(a.annotator, weight * sure, M)
+    unsure = np.bincount(a.annotator, weight * sure * (1 - sure), M)
+    mean = (right + 0.5) / (n + 1)
+    variance = mean * (1 - mean) / (n + 2) + unsure / (n + 1) ** 2
+    size = np.maximum(mean * (1 - mean) / variance - 1, 1e-3)
+    low, high = (
+        beta.ppf(p, mean * size, (1 - mean) * size) for p in ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2)
+    )
+    table = pd.DataFrame(
+        {"accuracy": mean, "low": low, "high": high, "n_labels": a.labels_per_annotator},
+        index=pd.Index(a.annotators, name="annotator"),
+    )
+    return table.sort_values("low", ascending=False, kind="stable")
+
+
+def _annotations(labels: Any, pred_probs: Any) -> Annotations:
+    if isinstance(labels, Annotations):
+        return labels
+    if isinstance(labels, pd.DataFrame) and is_long(labels):
+        items = pred_probs.index if isinstance(pred_probs, pd.DataFrame) else None
+        return Annotations.from_long(labels, items=items)
+    return as_annotations(labels, len(labels))
+
+
+def _probabilities(pred_probs: Any, annotations: Annotations) -> Floats:
+    shape = (annotations.n_items, annotations.n_classes)
+    if isinstance(pred_probs, pd.DataFrame):
+        for what, names, wanted in (
+            ("row for items", pred_probs.index, annotations.items),
+            ("column for classes", pred_probs.columns, annotations.classes),
+        ):
+            if (missing := locate(wanted, np.asarray(names, dtype=object)) < 0).any():
+                raise ValueError(f"pred_probs has no {what} {list(np.asarray(wanted)[missing][:5])}.")
+        pred_probs = pred_probs.loc[list(annotations.items), list(annotations.classes)]
+    p = np.asarray(pred_probs, dtype=np.float64)
+    if p.shape != shape:
+        raise ValueError(
+            f"pred_probs must have one row per item and one column per class, shape {shape}, found {p.shape}."
+        )
+    if not (np.isfinite(p).all() and (p >= 0).all() and np.allclose(p.sum(axis=1), 1, atol=1e-3)):
+        bad = int(
+            (~(np.isfinite(p).all(axis=1) & (p >= 0).all(axis=1)) | (abs(p.sum(axis=1) - 1) > 1e-3)).argmax()
+        )
+        raise ValueError(
+            f"pred_probs must hold probabilities that sum to 1 in every row; row {bad} is {p[bad]}."
+        )
+    return p
