@@ -302,6 +302,7 @@ def _check(annotations: Annotations, max_iter: int, tol: float, smoothing: float
 def gold_positions(
     annotations: Annotations, gold: pd.Series | Mapping[Any, Any] | None
 ) -> tuple[Index, Index]:
+    """Rows of the items whose true classes are known, and these classes as numbers."""
     known = pd.Series({} if gold is None else gold, dtype=object)
     item = _positions(annotations.items, known.index, "gold: item")
     if len(np.unique(item)) < len(item):

@@ -4,11 +4,11 @@ With q_nc the probability that item n is of class c, annotator m has N_m[c, k] =
 for class c; a label of weight w counts w times. θ_m[c, k], the probability that m says k where c is true, is
 built in three steps, each of which borrows from the one before:
 
-    everybody, one accuracy a:   θ°[c, k] = a where k = c, (1 − a) / (C − 1) elsewhere
-    everybody, by class:         θ̄[c, k]  = (Σ_m N_m[c, k] + κ_common θ°[c, k]) / (Σ_m N_m[c, ·] + κ_common)
-    m's skill:                   θ̃_m is θ̄ with the odds of being right times o_m, the other labels in proportion,
-                                 o_m = odds(r_m + κ_skill e_m, n_m − r_m + κ_skill (1 − e_m)) / odds(e_m, 1 − e_m)
-    m by class:                  θ_m[c, k] = (N_m[c, k] + κ_own θ̃_m[c, k]) / (N_m[c, ·] + κ_own)
+    everybody, one accuracy a:  θ°[c, k] = a where k = c, (1 − a) / (C − 1) elsewhere
+    everybody, by class:        θ̄[c, k]  = (Σ_m N_m[c, k] + κ_common θ°[c, k]) / (Σ_m N_m[c, ·] + κ_common)
+    m's skill:                  θ̃_m is θ̄ with the odds of being right times o_m, other labels in proportion,
+                                o_m = (r_m + κ_skill e_m) / (n_m − r_m + κ_skill (1 − e_m)) · (1 − e_m) / e_m
+    m by class:                 θ_m[c, k] = (N_m[c, k] + κ_own θ̃_m[c, k]) / (N_m[c, ·] + κ_own)
 
 where m is right in r_m of n_m labels, and would be in a share e_m under θ̄. An infinite κ skips a step: all
 infinite, every label counts the same (a vote); κ_skill alone finite is one-coin Dawid–Skene; κ_own near zero
@@ -74,14 +74,16 @@ class Labelled:
         self.by_annotator = csr_array((self.weight, (a.annotator, a.item)), shape=(M, N))
         self.by_label = csr_array((self.weight, (a.label, a.item)), shape=(C, N))
         #: weight of all labels that the label's annotator gave the item
-        self.own_weight = self.weight if not self.soft else np.bincount(a.pair, self.weight)[a.pair]
+        self.own_weight: Floats = self.weight
+        if self.soft:
+            self.own_weight = np.bincount(a.pair, self.weight).astype(np.float64)[a.pair]
 
     def votes(self, prior: float = 0.5) -> Floats:
         """Shares of the votes, shape (N, C), beside `prior` votes spread over all classes."""
         a = self.annotations
         votes = np.bincount(a.item * a.n_classes + a.label, self.weight, a.n_items * a.n_classes)
-        result: Floats = votes.reshape(a.n_items, a.n_classes) + prior / a.n_classes
-        return result / result.sum(axis=1, keepdims=True)
+        shares = votes.reshape(a.n_items, a.n_classes) + prior / a.n_classes
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True), dtype=np.float64)
 
     def pair_sums(self, values: Floats) -> Floats:
         """Weighted sums over the labels that one annotator gave one item, for each of them; shape (P, C)."""

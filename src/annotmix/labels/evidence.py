@@ -11,15 +11,16 @@ true label, by the likelihood of every label given the other labels of its item,
 
     ℓ = mean log Σ_c q_{n∖m}(c) θ_m[c, z_nm],   q_{n∖m} without the labels of m.
 
-θ is counted with the classes that labels alone suggest (`annotmix.labels.shrunken`), and once more with q where
-that raises ℓ. Without a classifier, and where the classifier does not raise ℓ by more than `SURE` standard
-errors, the answer is the labels' alone. True classes of some items (gold) are fixed, count for annotators, and
-decide the weights where there are enough of them (`annotmix.labels.gold`).
+θ is counted with the classes that labels alone suggest (`annotmix.labels.shrunken`), and once more with q
+where that raises ℓ. Without a classifier, and where the classifier does not raise ℓ by more than `SURE`
+standard errors, the answer is the labels' alone. True classes of some items (gold) are fixed, count for
+annotators, and decide the weights where there are enough of them (`annotmix.labels.gold`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -113,8 +114,8 @@ class Answer:
     def judge(self, annotations: Annotations, p: Floats | None, row: Index) -> Floats:
         """Class probabilities, shape (n, C), of items that may be others, labelled by the same annotators.
 
-        `row` is each item's place among the items that θ was counted with, -1 for new ones: what an item's own
-        labels added to the counts is taken out again.
+        `row` is each item's place among the items that θ was counted with, -1 for new ones: what an item's
+        own labels added to the counts is taken out again.
         """
         labelled, own = Labelled(annotations), self.confusion.q[row] * (row >= 0)[:, None]
         said = self.confusion.columns(
@@ -126,9 +127,7 @@ class Answer:
         )
         log_p = None if p is None else np.log(np.maximum(p, LEAST_PROBABILITY)) - self.log_mean
         q = softmax(join(labelled, said, self.log_shares, log_p, self.weights))
-        if p is not None and np.isnan(
-            self.rise
-        ):  # nothing is known about the classifier: it speaks for itself
+        if p is not None and np.isnan(self.rise):  # nothing is known about the classifier: it decides alone
             q = np.where((labelled.n_labels > 0)[:, None], q, p)
         known = np.full(len(self.confusion.q), -1)
         known[self.gold[0]] = self.gold[1]
@@ -191,7 +190,8 @@ class Evidence:
         best = self.likelihood(log_p, weights)
         for name, values in 2 * list(self.grids(log_p).items()):
             for value in values:
-                trial = replace(weights, **{name: value})
+                change: dict[str, Any] = {name: value}
+                trial = replace(weights, **change)
                 new = self.likelihood(log_p, trial)
                 if self._mean(new) > self._mean(best) + TINY:
                     weights, best = trial, new
@@ -199,13 +199,13 @@ class Evidence:
 
     def grids(self, log_p: Floats | None) -> dict[str, tuple[float, ...]]:
         """Values of the weights to choose from."""
-        grids = {} if log_p is None else {"classifier": TRUST}
+        grids: dict[str, tuple[float, ...]] = {} if log_p is None else {"classifier": TRUST}
         if (self.labelled.n_labels > 2).any():  # with one other label nothing is known about ρ
             grids["correlation"] = CORRELATION
         return grids | {"shares": SHARES}
 
     def recount(self, log_p: Floats, weights: Weights, best: Floats) -> tuple[Weights, Floats]:
-        """Count θ with q, by the model that raises the likelihood most, if one does; learn the weights anew."""
+        """Count θ with q, by the model that raises the likelihood most, if any; learn the weights again."""
         q, start = fix(softmax(self.joint(log_p, weights)), self.gold), self.confusion
         chosen, highest = None, best
         for model in MODELS:
@@ -223,7 +223,7 @@ class Evidence:
         return float(values @ self.labelled.weight / max(self.labelled.weight.sum(), TINY))
 
     def combine(self, p: Floats | None = None) -> Answer:
-        """Join the labels with class probabilities p̂, shape (N, C), of a classifier that has not seen the items."""
+        """Join the labels with p̂, shape (N, C), of a classifier that has not seen the items."""
         self.count(self.alone.q, self.alone.shrinkage)
         plain, without = self.learn(None)
         log_p = None if p is None else self.centre(p)
@@ -253,7 +253,7 @@ class Evidence:
 def join(
     labelled: Labelled, said: Floats, log_shares: Floats, log_p: Floats | None, weights: Weights
 ) -> Floats:
-    """log q up to a constant, shape (N, C), of items whose labels z have log θ[c, z] = `said`, shape (P, C)."""
+    """log q up to a constant, shape (N, C), of items whose labels z have log θ[c, z] = `said`, (P, C)."""
     if weights.annotators is not None:
         said = said * weights.annotators[labelled.annotations.annotator, None]
     exponent = label_exponent(labelled.n_labels, weights.correlation)[:, None]

@@ -1,20 +1,20 @@
 """Weights of the evidence, learnt from true classes of some items (gold).
 
-Gold says what no likelihood of labels can: how far annotators err together. τ, ρ and s are those with the best
-log q of the gold classes, each predicted as if it were not gold. Then every annotator m gets a factor 1 + δ_m
-on their evidence, and every class c an offset b_c:
+Gold says what no likelihood of labels can: how far annotators err together. τ, ρ and s are those with the
+best log q of the gold classes, each predicted as if it were not gold. Then every annotator m gets a factor
+1 + δ_m on their evidence, and every class c an offset b_c:
 
     log q_nc = prior_nc + b_c + Σ_m (1 + δ_m) log θ_m[c, z_nm] / (1 + (l_n − 1) ρ) + const,
 
-with the least −Σ log q_n(gold) + λ/2 (Σ δ² + Σ b²). λ is chosen by cross-validation over the gold items, and is
-infinite (no factors) unless they are predicted better.
+with the least −Σ log q_n(gold) + λ/2 (Σ δ² + Σ b²). λ is chosen by cross-validation over the gold items, and
+is infinite (no factors) unless they are predicted better.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -39,9 +39,8 @@ def learn_from_gold(evidence: Evidence, log_p: Floats | None, weights: Weights) 
     if len(item) < ENOUGH:
         return weights
     grids = evidence.grids(log_p)
-    trials = [
-        replace(weights, **dict(zip(grids, values, strict=True))) for values in product(*grids.values())
-    ]
+    values: list[dict[str, Any]] = [dict(zip(grids, v, strict=True)) for v in product(*grids.values())]
+    trials = [replace(weights, **v) for v in values]
     weights = max(trials, key=lambda trial: _log_q(evidence.joint(log_p, trial)[item], label).sum())
     problem = _Factors(evidence, log_p, weights)
     fold = np.random.default_rng(0).permutation(len(item)) % FOLDS

@@ -11,12 +11,13 @@ import numpy as np
 import pandas as pd
 from scipy.stats import beta
 
+from annotmix._common.words import some
 from annotmix.labels.accepted import as_annotations, is_long
 from annotmix.labels.aggregation import gold_positions
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.confusion import Confusion, Floats, Labelled
 from annotmix.labels.evidence import Answer, Evidence, Weights
-from annotmix.labels.names import Index, locate
+from annotmix.labels.names import locate
 
 #: Probability that an annotator's accuracy lies in its interval.
 COVERAGE = 0.95
@@ -49,7 +50,7 @@ class Posterior:
 
     @property
     def likelihood(self) -> pd.Series:
-        """Mean log-likelihood of a label given the others of its item, by labels alone and with the classifier.
+        """Mean log-likelihood of a label given the others of its item, from labels alone and with p̂.
 
         `rise` is the difference in standard errors.
         """
@@ -67,7 +68,7 @@ class Posterior:
 
     @cached_property
     def consensus(self) -> pd.DataFrame:
-        """One row per item: `label`, its `probability`, `n_labels` and `agreement` (see `consensus_table`)."""
+        """One row per item: `label`, its `probability`, `n_labels`, `agreement` (see `consensus_table`)."""
         return consensus_table(self.annotations, self.answer.q)
 
     @cached_property
@@ -86,18 +87,17 @@ class Posterior:
         return annotator_table(self.annotations, self.answer.q)
 
     def confusion(self, annotators: Iterable[Any] | None = None) -> Floats:
-        """P(label k | true class c) of all or the named annotators, shape (m, C, C), indexed [annotator, c, k]."""
+        """P(label k | class c) of all or the named annotators, shape (m, C, C), indexed [annotator, c, k]."""
         known = self.annotations.annotators
-        who = np.arange(len(known)) if annotators is None else locate(list(annotators), known)
+        names = known if annotators is None else np.array(list(annotators), dtype=object)
+        who = locate(names, known)
         if (who < 0).any():
-            raise ValueError(
-                f"Unknown annotators: {np.array(list(annotators or ()), dtype=object)[who < 0]}."
-            )
+            raise ValueError(f"Unknown annotators: {some(names[who < 0])}. Known are {some(known)}.")
         counted = Confusion(Labelled(self.annotations), self.answer.q, self.answer.confusion.shrinkage)
         return counted.matrices(who)
 
     def _repr_html_(self) -> str:
-        return str(self.consensus._repr_html_())  # type: ignore[operator]
+        return str(self.consensus._repr_html_())
 
 
 def posterior(

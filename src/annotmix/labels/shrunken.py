@@ -1,8 +1,8 @@
 """The classes of items from labels alone: Dawid–Skene, shrunken as far as held-out labels advise.
 
-How much the matrices of annotators differ, whether some classes are rarer, and after how many rounds EM begins
-to fit noise are properties of a crowd. They are learnt: for every model in `MODELS`, each of five parts of the
-labels is predicted from the other four,
+How much the matrices of annotators differ, whether some classes are rarer, and after how many rounds EM
+begins to fit noise are properties of a crowd. They are learnt: for every model in `MODELS`, each of five
+parts of the labels is predicted from the other four,
 
     ℓ = mean log Σ_c q_n(c) θ_m[c, z_nm],   q and θ from the other labels,
 
