@@ -85,6 +85,15 @@ class Labelled:
         shares = votes.reshape(a.n_items, a.n_classes) + prior / a.n_classes
         return np.asarray(shares / shares.sum(axis=1, keepdims=True), dtype=np.float64)
 
+    def own_right(self, own: Floats) -> Floats:
+        """Weight of the right ones among all labels that the label's annotator gave the item, shape (P,).
+
+        `own` are class probabilities of the label's item, shape (P, C).
+        """
+        pair = self.annotations.pair
+        right: Floats = own[np.arange(len(own)), self.annotations.label] * self.weight
+        return np.bincount(pair, right).astype(np.float64)[pair] if self.soft else right
+
     def pair_sums(self, values: Floats) -> Floats:
         """Weighted sums over the labels that one annotator gave one item, for each of them; shape (P, C)."""
         weighted = values * self.weight[:, None]
@@ -116,7 +125,8 @@ class Confusion:
         """log θ_m[c, z] of every label z and class c, counted without the label's own item; shape (P, C)."""
         labelled, a = self.labelled, self.labelled.annotations
         own = self.q[a.item]
-        return self._columns(a.annotator, a.label, labelled.cell, own, labelled.weight, labelled.own_weight)
+        parts = labelled.weight, labelled.own_weight, labelled.own_right(own)
+        return self._columns(a.annotator, a.label, labelled.cell, own, *parts)
 
     def columns(
         self,
@@ -125,17 +135,19 @@ class Confusion:
         own: Floats | None = None,
         weight: Floats | float = 0.0,
         own_weight: Floats | float = 0.0,
+        own_right: Floats | float = 0.0,
     ) -> Floats:
         """log θ_m[c, k] of annotators m and labels k, shapes (n,), for every class c; shape (n, C).
 
         Labels with probabilities `own` of their item's classes, shape (n, C), are left out of the counts;
-        they have `weight`, and together with other labels of the same annotator and item `own_weight`.
+        they have `weight`, and together with other labels of the same annotator and item `own_weight`, of
+        which `own_right` is right (`Labelled.own_right`).
         """
         cell = annotator * len(self.common) + label
         at = np.searchsorted(self.labelled.cells, cell)
         at[at == len(self.labelled.cells)] = 0
         at[self.labelled.cells[at] != cell] = -1
-        return self._columns(annotator, label, at, own, weight, own_weight)
+        return self._columns(annotator, label, at, own, weight, own_weight, own_right)
 
     def _columns(
         self,
@@ -145,12 +157,12 @@ class Confusion:
         own: Floats | None,
         weight: Floats | float,
         own_weight: Floats | float,
+        own_right: Floats | float,
     ) -> Floats:
         """`columns`, with the places of the cells, -1 for those that do not occur."""
         kappa = self.shrinkage.own
         all_own = 0.0 if own is None else own * np.reshape(own_weight, (-1, 1))
-        right = 0.0 if own is None else own[np.arange(len(label)), label] * weight
-        theta = self._skilled(annotator, label, all_own, right, own_weight)
+        theta = self._skilled(annotator, label, all_own, own_right, own_weight)
         if np.isfinite(kappa):
             said = self.said[cell]
             said[cell < 0] = 0.0

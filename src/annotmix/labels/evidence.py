@@ -118,12 +118,14 @@ class Answer:
         own labels added to the counts is taken out again.
         """
         labelled, own = Labelled(annotations), self.confusion.q[row] * (row >= 0)[:, None]
+        own = own[annotations.item]
         said = self.confusion.columns(
             annotations.annotator,
             annotations.label,
-            own[annotations.item],
+            own,
             labelled.weight,
             labelled.own_weight * (row >= 0)[annotations.item],
+            labelled.own_right(own),
         )
         log_p = None if p is None else np.log(np.maximum(p, LEAST_PROBABILITY)) - self.log_mean
         q = softmax(join(labelled, said, self.log_shares, log_p, self.weights))
