@@ -36,6 +36,8 @@ TINY = 1e-12
 EDGE = 1e-4
 #: Pseudo-labels of one annotator that are right, and wrong, before the accuracy of everybody is counted.
 FIRST = 1.0
+#: Labels × classes that are worked on at once, so that they fit into a processor's cache.
+BLOCK = 2**15
 
 
 class Shrinkage(NamedTuple):
@@ -68,11 +70,14 @@ class Labelled:
         self.labelled = np.bincount(a.item, self.weight, N) > 0
         self.cells, self.cell = np.unique(a.annotator * C + a.label, return_inverse=True)
         at = np.arange(P)
-        #: items ← labels; cells, annotators and labels ← items
+        #: items ← labels; cells ← items; annotators and labels ← cells
         self.by_item = csr_array((self.weight, (a.item, at)), shape=(N, P))
         self.by_cell = csr_array((self.weight, (self.cell, a.item)), shape=(len(self.cells), N))
-        self.by_annotator = csr_array((self.weight, (a.annotator, a.item)), shape=(M, N))
-        self.by_label = csr_array((self.weight, (a.label, a.item)), shape=(C, N))
+        K = len(self.cells)
+        self.annotator_of_cell, self.label_of_cell = np.divmod(self.cells, max(C, 1))
+        ones, every = np.ones(K), np.arange(K)
+        self.by_annotator = csr_array((ones, (self.annotator_of_cell, every)), shape=(M, K))
+        self.by_label = csr_array((ones, (self.label_of_cell, every)), shape=(C, K))
         #: weight of all labels that the label's annotator gave the item
         self.own_weight: Floats = self.weight
         if self.soft:
@@ -84,6 +89,14 @@ class Labelled:
         votes = np.bincount(a.item * a.n_classes + a.label, self.weight, a.n_items * a.n_classes)
         shares = votes.reshape(a.n_items, a.n_classes) + prior / a.n_classes
         return np.asarray(shares / shares.sum(axis=1, keepdims=True), dtype=np.float64)
+
+    def find(self, annotator: Index, label: Index) -> Index:
+        """Places of cells, -1 for those that do not occur; shape as `annotator` and `label`."""
+        cell = annotator * self.annotations.n_classes + label
+        if not len(self.cells):
+            return np.full(len(cell), -1)
+        at = np.minimum(np.searchsorted(self.cells, cell), len(self.cells) - 1)
+        return np.where(self.cells[at] == cell, at, -1)
 
     def own_right(self, own: Floats) -> Floats:
         """Weight of the right ones among all labels that the label's annotator gave the item, shape (P,).
@@ -105,28 +118,46 @@ class Labelled:
         return sums[pair]
 
 
+class _Counts(NamedTuple):
+    """What labels and their pairs (item, annotator) add to the counts of their annotators."""
+
+    said: Floats  # (n, C), to the cell of the label
+    total: Floats  # (n, C), to all labels
+    right: Floats | float  # (n,), to the right ones
+    weight: Floats | float  # (n,)
+
+
 class Confusion:
     """Confusion matrices θ and class shares π, counted with class probabilities `q` of the items."""
 
     def __init__(self, labelled: Labelled, q: Floats, shrinkage: Shrinkage):
         C = q.shape[1]
         self.labelled, self.q, self.shrinkage = labelled, q, shrinkage
-        self.said, self.total = labelled.by_cell @ q, labelled.by_annotator @ q
-        self.common = _common((labelled.by_label @ q).T, shrinkage.common)
+        self.said: Floats = labelled.by_cell @ q
+        self.total: Floats = labelled.by_annotator @ self.said
+        self.common = _common((labelled.by_label @ self.said).T, shrinkage.common)
         self.right_common = np.clip(np.diag(self.common), EDGE, 1 - EDGE)
-        annotator, label = np.divmod(labelled.cells, C)
-        right = self.said[np.arange(len(label)), label]
-        self.right = np.bincount(annotator, right, len(self.total))
+        right = self.said[np.arange(len(self.said)), labelled.label_of_cell]
+        self.right = np.bincount(labelled.annotator_of_cell, right, len(self.total))
         self.n, self.expected = self.total.sum(axis=1), self.total @ self.right_common
         counted = q[labelled.labelled].sum(axis=0) if shrinkage.shares else np.zeros(C)
         self.log_shares: Floats = np.log((counted + 1) / (counted.sum() + C))
 
-    def log_likelihood(self) -> Floats:
-        """log θ_m[c, z] of every label z and class c, counted without the label's own item; shape (P, C)."""
-        labelled, a = self.labelled, self.labelled.annotations
-        own = self.q[a.item]
-        parts = labelled.weight, labelled.own_weight, labelled.own_right(own)
-        return self._columns(a.annotator, a.label, labelled.cell, own, *parts)
+    def log_likelihood(self, rows: Index | None = None) -> Floats:
+        """log θ_m[c, z] of labels z and all classes c, counted without the label's own item; shape (n, C).
+
+        `rows` are places of labels, by default of all.
+        """
+        a = self.labelled.annotations
+        rows = np.arange(len(a)) if rows is None else rows
+        result, size = np.empty((len(rows), a.n_classes)), max(BLOCK // a.n_classes, 1)
+        right = self._own_right() if self.labelled.soft else None
+        for start in range(0, len(rows), size):
+            at = rows[start : start + size]
+            own = self._own_counts(at, None if right is None else right[at])
+            cell = self.labelled.cell[at]
+            result[start : start + size] = self._columns(a.annotator[at], a.label[at], cell, own)
+        return result
 
     def columns(
         self,
@@ -143,33 +174,11 @@ class Confusion:
         they have `weight`, and together with other labels of the same annotator and item `own_weight`, of
         which `own_right` is right (`Labelled.own_right`).
         """
-        cell = annotator * len(self.common) + label
-        at = np.searchsorted(self.labelled.cells, cell)
-        at[at == len(self.labelled.cells)] = 0
-        at[self.labelled.cells[at] != cell] = -1
-        return self._columns(annotator, label, at, own, weight, own_weight, own_right)
-
-    def _columns(
-        self,
-        annotator: Index,
-        label: Index,
-        cell: Index,
-        own: Floats | None,
-        weight: Floats | float,
-        own_weight: Floats | float,
-        own_right: Floats | float,
-    ) -> Floats:
-        """`columns`, with the places of the cells, -1 for those that do not occur."""
-        kappa = self.shrinkage.own
-        all_own = 0.0 if own is None else own * np.reshape(own_weight, (-1, 1))
-        theta = self._skilled(annotator, label, all_own, own_right, own_weight)
-        if np.isfinite(kappa):
-            said = self.said[cell]
-            said[cell < 0] = 0.0
-            said -= 0.0 if own is None else own * np.reshape(weight, (-1, 1))
-            total = self.total[annotator] - all_own
-            theta = (np.maximum(said, 0) + kappa * theta) / (np.maximum(total, 0) + kappa)
-        return np.log(np.maximum(theta, TINY))
+        counts = None
+        if own is not None:
+            said, total = (own * np.reshape(w, (-1, 1)) for w in (weight, own_weight))
+            counts = _Counts(said, total, own_right, own_weight)
+        return self._columns(annotator, label, self.labelled.find(annotator, label), counts)
 
     def matrices(self, annotators: Index) -> Floats:
         """θ of annotators, shape (n, C, C), indexed [annotator, c, k]."""
@@ -178,29 +187,57 @@ class Confusion:
         theta = np.exp(log_theta).reshape(len(annotators), C, C).transpose(0, 2, 1)
         return np.asarray(theta / theta.sum(axis=2, keepdims=True))
 
-    def _skilled(
-        self,
-        annotator: Index,
-        label: Index,
-        own: Floats | float,
-        own_right: Floats | float,
-        n: Floats | float,
-    ) -> Floats:
+    def _own_right(self) -> Floats:
+        return self.labelled.own_right(self.q[self.labelled.annotations.item])
+
+    def _own_counts(self, at: Index, right: Floats | None) -> _Counts:
+        """What the labels at some places add to the counts; `right` only for soft labels."""
+        labelled, a = self.labelled, self.labelled.annotations
+        own = np.take(self.q, a.item[at], axis=0)
+        if right is None:
+            return _Counts(own, own, own[np.arange(len(at)), a.label[at]], 1.0)
+        weight, own_weight = labelled.weight[at], labelled.own_weight[at]
+        return _Counts(own * weight[:, None], own * own_weight[:, None], right, own_weight)
+
+    def _columns(self, annotator: Index, label: Index, cell: Index, own: _Counts | None) -> Floats:
+        """`columns`, with the places of the cells, -1 for cells that do not occur."""
+        kappa = self.shrinkage.own
+        theta = self._skilled(annotator, label, own)
+        if np.isfinite(kappa):
+            said, total = self._said(cell), np.take(self.total, annotator, axis=0)
+            if own is not None:
+                said -= own.said
+                total -= own.total
+            theta *= kappa
+            theta += np.maximum(said, 0, out=said)
+            theta /= np.add(np.maximum(total, 0, out=total), kappa, out=total)
+        return np.asarray(np.log(np.maximum(theta, TINY, out=theta), out=theta))
+
+    def _said(self, cell: Index) -> Floats:
+        """Counts of cells, shape (n, C)."""
+        if not len(self.said):
+            return np.zeros((len(cell), len(self.common)))
+        said: Floats = np.take(self.said, cell, axis=0)
+        said[cell < 0] = 0.0
+        return said
+
+    def _skilled(self, annotator: Index, label: Index, own: _Counts | None) -> Floats:
         """θ̃_m[c, k], shape (n, C): the common matrix, with the odds of being right that the annotator has."""
         kappa, right = self.shrinkage.skill, self.right_common
-        theta: Floats = self.common.T[label]
+        theta: Floats = np.take(self.common.T, label, axis=0)
         if not np.isfinite(kappa):
             return theta
-        n_right = np.maximum(self.right[annotator] - own_right, 0)
-        n_labels = np.maximum(self.n[annotator] - n, 0)
-        expected = self.expected[annotator] - (own @ right if isinstance(own, np.ndarray) else 0.0)
+        n_right, n_labels, expected = self.right[annotator], self.n[annotator], self.expected[annotator]
+        if own is not None:
+            n_right = np.maximum(n_right - own.right, 0)
+            n_labels = np.maximum(n_labels - own.weight, 0)
+            expected = expected - own.total @ right
         share = np.divide(expected, n_labels, out=np.full(len(label), right.mean()), where=n_labels > EDGE)
         share = np.clip(share, EDGE, 1 - EDGE)
         odds = (n_right + kappa * share) / (np.maximum(n_labels - n_right, 0) + kappa * (1 - share))
-        odds = (odds * (1 - share) / share)[:, None] * (right / (1 - right))
-        theta = theta * (1 / (1 + odds) / (1 - right))
-        at = np.arange(len(label))
-        theta[at, label] = (odds / (1 + odds))[at, label]
+        odds *= (1 - share) / share
+        theta /= np.multiply.outer(odds, right) + (1 - right)
+        theta[np.arange(len(label)), label] = odds * right[label] / (odds * right[label] + 1 - right[label])
         return theta
 
 

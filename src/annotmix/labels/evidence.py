@@ -33,6 +33,9 @@ from annotmix.labels.shrunken import (
     Gold,
     fix,
     label_exponent,
+    only,
+    row_max,
+    sample,
     shrunken_dawid_skene,
     softmax,
     standard_errors,
@@ -74,6 +77,11 @@ class Weights:
     shares: float = 1.0
     annotators: Floats | None = None
     classes: Floats | None = None
+
+    @property
+    def key(self) -> tuple[float, float, float]:
+        """τ, ρ and s."""
+        return self.classifier, self.correlation, self.shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,12 +168,14 @@ class Evidence:
         share = self.alone.q[self.labelled.labelled].sum(axis=0) + 1
         self.log_shares: Floats = np.log(share / share.sum())
         self.log_mean: Floats = np.zeros(annotations.n_classes)
+        self._sample = _Sample(self.labelled)
         self.count(self.alone.q, self.alone.shrinkage)
 
     def count(self, q: Floats, shrinkage: Shrinkage) -> None:
         """Count the confusion matrices with class probabilities q."""
         self.confusion = Confusion(self.labelled, q, shrinkage)
         self.said = self.confusion.log_likelihood()
+        self.sums: Floats = self.labelled.by_item @ self.said
 
     def centre(self, p: Floats) -> Floats:
         """log p̂ − log mean(p̂) over the labelled items, shape (N, C)."""
@@ -176,28 +186,33 @@ class Evidence:
 
     def joint(self, log_p: Floats | None, weights: Weights) -> Floats:
         """log q up to a constant, shape (N, C), before gold is fixed."""
-        return join(self.labelled, self.said, self.log_shares, log_p, weights)
+        if weights.annotators is not None:
+            return join(self.labelled, self.said, self.log_shares, log_p, weights)
+        prior = _prior(self.log_shares, log_p, weights, self.annotations.n_items)
+        return np.asarray(
+            prior + label_exponent(self.labelled.n_labels, weights.correlation)[:, None] * self.sums
+        )
 
     def likelihood(self, log_p: Floats | None, weights: Weights) -> Floats:
         """log of the probability of every label given the others of its item, shape (P,)."""
-        item, labelled = self.annotations.item, self.labelled
-        exponent = label_exponent(labelled.n_labels - 1, weights.correlation)[item, None]
-        others = (labelled.by_item @ self.said)[item] - labelled.pair_sums(self.said)
-        others = _prior(self.log_shares, log_p, weights, labelled)[item] + exponent * others
-        return _log_sum(others + self.said) - _log_sum(others)
+        prior = _prior(self.log_shares, log_p, weights, self.annotations.n_items)
+        return _Others(self.labelled, self.said).likelihood(prior, weights.correlation)
 
     def learn(self, log_p: Floats | None) -> tuple[Weights, Floats]:
-        """The weights with the greatest likelihood of the labels, and that likelihood, shape (P,)."""
-        weights = Weights(classifier=0.0 if log_p is None else 1.0)
-        best = self.likelihood(log_p, weights)
+        """The weights with the greatest likelihood of (a sample of) the labels; that of all, shape (P,)."""
+        others = self._sample.others(self.confusion)
+        weights, tried = Weights(classifier=0.0 if log_p is None else 1.0), {}
+        best = tried[weights.key] = self._sample.mean(others, self.log_shares, log_p, weights)
         for name, values in 2 * list(self.grids(log_p).items()):
             for value in values:
                 change: dict[str, Any] = {name: value}
                 trial = replace(weights, **change)
-                new = self.likelihood(log_p, trial)
-                if self._mean(new) > self._mean(best) + TINY:
+                if trial.key in tried:
+                    continue
+                new = tried[trial.key] = self._sample.mean(others, self.log_shares, log_p, trial)
+                if new > best + TINY:
                     weights, best = trial, new
-        return weights, best
+        return weights, self.likelihood(log_p, weights)
 
     def grids(self, log_p: Floats | None) -> dict[str, tuple[float, ...]]:
         """Values of the weights to choose from."""
@@ -209,20 +224,19 @@ class Evidence:
     def recount(self, log_p: Floats, weights: Weights, best: Floats) -> tuple[Weights, Floats]:
         """Count θ with q, by the model that raises the likelihood most, if any; learn the weights again."""
         q, start = fix(softmax(self.joint(log_p, weights)), self.gold), self.confusion
-        chosen, highest = None, best
-        for model in MODELS:
-            self.count(q, model)
-            new = self.likelihood(log_p, weights)
-            if standard_errors(new - best) > 1 and self._mean(new) > self._mean(highest):
-                chosen, highest = model, new
-        if chosen is None:
-            self.count(start.q, start.shrinkage)
-            return weights, best
-        self.count(q, chosen)
-        return self.learn(log_p)
+
+        def score(model: Shrinkage) -> float:
+            others = self._sample.others(Confusion(self.labelled, q, model))
+            return self._sample.mean(others, self.log_shares, log_p, weights)
+
+        self.count(q, max(MODELS, key=score))
+        if standard_errors(self.likelihood(log_p, weights) - best) > 1:
+            return self.learn(log_p)
+        self.count(start.q, start.shrinkage)
+        return weights, best
 
     def _mean(self, values: Floats) -> float:
-        return float(values @ self.labelled.weight / max(self.labelled.weight.sum(), TINY))
+        return weighted_mean(values, self.labelled.weight)
 
     def combine(self, p: Floats | None = None) -> Answer:
         """Join the labels with p̂, shape (N, C), of a classifier that has not seen the items."""
@@ -259,19 +273,59 @@ def join(
     if weights.annotators is not None:
         said = said * weights.annotators[labelled.annotations.annotator, None]
     exponent = label_exponent(labelled.n_labels, weights.correlation)[:, None]
-    return np.asarray(_prior(log_shares, log_p, weights, labelled) + exponent * (labelled.by_item @ said))
+    prior = _prior(log_shares, log_p, weights, labelled.annotations.n_items)
+    return np.asarray(prior + exponent * (labelled.by_item @ said))
 
 
-def _prior(log_shares: Floats, log_p: Floats | None, weights: Weights, labelled: Labelled) -> Floats:
+def weighted_mean(values: Floats, weight: Floats) -> float:
+    """Σ w v / Σ w; 0 without values."""
+    return float(values @ weight / max(weight.sum(), TINY))
+
+
+class _Others:
+    """What the other labels of its item say about every label, whatever the weights are."""
+
+    def __init__(self, labelled: Labelled, said: Floats):
+        self.item, self.n_others = labelled.annotations.item, labelled.n_labels - 1
+        self.theta = np.exp(said)
+        self.sums = np.take(labelled.by_item @ said, self.item, axis=0) - labelled.pair_sums(said)
+
+    def likelihood(self, prior: Floats, correlation: float) -> Floats:
+        """log of the probability of every label given the others, shape (P,); `prior` has shape (N, C)."""
+        joint = self.sums * label_exponent(self.n_others, correlation)[self.item, None]
+        joint += np.take(prior, self.item, axis=0)
+        joint -= row_max(joint)[:, None]
+        q = np.exp(joint, out=joint)
+        total = q @ np.ones(q.shape[1])
+        return np.asarray(np.log(np.einsum("pc,pc->p", q, self.theta) / total))
+
+
+class _Sample:
+    """Items, all or a random sample of them, whose labels the weights are learnt by."""
+
+    def __init__(self, labelled: Labelled):
+        a, self.items = labelled.annotations, sample(labelled.annotations)
+        self.labelled, self.labels = labelled, np.arange(len(a))
+        if self.items is not None:
+            part, place = only(a, self.items)
+            self.labelled, self.labels = Labelled(part), np.flatnonzero(place[a.item] >= 0)
+
+    def others(self, confusion: Confusion) -> _Others:
+        """What the other labels of their items say about the sampled labels."""
+        return _Others(self.labelled, confusion.log_likelihood(self.labels))
+
+    def mean(self, others: _Others, log_shares: Floats, log_p: Floats | None, weights: Weights) -> float:
+        """Mean log-likelihood of the sampled labels."""
+        log_p = log_p if log_p is None or self.items is None else log_p[self.items]
+        prior = _prior(log_shares, log_p, weights, self.labelled.annotations.n_items)
+        return weighted_mean(others.likelihood(prior, weights.correlation), self.labelled.weight)
+
+
+def _prior(log_shares: Floats, log_p: Floats | None, weights: Weights, n_items: int) -> Floats:
     """What is known of the classes before the labels, shape (N, C)."""
     prior = weights.shares * log_shares
     if weights.classes is not None:
         prior = prior + weights.classes
     if log_p is None or not weights.classifier:
-        return np.broadcast_to(prior, (labelled.annotations.n_items, len(prior)))
+        return np.broadcast_to(prior, (n_items, len(prior)))
     return np.asarray(prior + weights.classifier * log_p)
-
-
-def _log_sum(values: Floats) -> Floats:
-    top = values.max(axis=1)
-    return np.asarray(top + np.log(np.exp(values - top[:, None]).sum(axis=1)))

@@ -14,6 +14,7 @@ crowds; no true label was looked at.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
 
 import numpy as np
@@ -36,17 +37,21 @@ MODELS = (
 ROUNDS = (2, 5, 15)
 #: ρ, how far labels of one item err together, to choose from; 0 is not at all.
 CORRELATIONS = (0.1, 0.3, 1.0)
+#: EM ends where no probability changes by more.
+CONVERGED = 1e-3
 #: Parts of the labels, each predicted from the others.
 FOLDS = 5
-#: Models that are worse than the best by more standard errors are not tried on further parts.
-HOPELESS = 2.5
+#: Models that are worse than the best by more standard errors are not tried on further parts, or, on the
+#: first part, after more rounds.
+HOPELESS = 2.0
 BOOTSTRAPS = 200
 #: Models with a smaller share are left out of the average.
 LEAST_SHARE = 0.02
 #: Fewer held-out labels cannot tell models apart.
 FEWEST = 50
-#: With more labels × classes, models are compared on a sample of the items, of at least `SAMPLE` labels.
-BUDGET, SAMPLE = 400_000, 4_000
+#: Models and weights are compared on a sample of the items with at most `BUDGET` labels × (C + `PER_LABEL`),
+#: or with `SAMPLE` labels where this is more. `PER_LABEL` is the work that a label makes without classes.
+BUDGET, PER_LABEL, SAMPLE = 100_000, 8, 4_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,14 +81,30 @@ def shrunken_dawid_skene(annotations: Annotations, gold: Gold) -> Shrunken:
     start = fix(labelled.votes(), gold)
     if (annotations.labels_per_item > 1).sum() < FEWEST:
         return Shrunken(start, Shrinkage(), 0.0, {})
-    parts = _parts(*_sample(annotations, gold))
-    shares, correlation = _choose(parts)
-    q = sum(
-        share * expectation_maximisation(labelled, start, model, rounds, correlation, gold)
-        for (model, rounds), share in shares.items()
-    )
+    shares, correlation = _choose(_parts(*_sampled(annotations, gold)))
+    q = np.zeros_like(start)
+    for model in dict.fromkeys(model for model, _ in shares):
+        by_rounds = {rounds: share for (m, rounds), share in shares.items() if m == model}
+        q += _average(labelled, start, model, by_rounds, correlation, gold)
     best = max(shares, key=lambda key: shares[key])
-    return Shrunken(np.asarray(q), best[0], correlation, shares)
+    return Shrunken(q, best[0], correlation, shares)
+
+
+def _average(
+    labelled: Labelled,
+    q: Floats,
+    model: Shrinkage,
+    shares: dict[int, float],
+    correlation: float,
+    gold: Gold,
+) -> Floats:
+    """Σ share · q after the rounds that have a share, shape (N, C)."""
+    result, done = np.zeros_like(q), 0
+    for rounds in sorted(shares):
+        q = expectation_maximisation(labelled, q, model, rounds - done, correlation, gold)
+        result += shares[rounds] * q
+        done = rounds
+    return result
 
 
 def expectation_maximisation(
@@ -94,12 +115,17 @@ def expectation_maximisation(
     correlation: float,
     gold: Gold,
 ) -> Floats:
-    """q, shape (N, C), after rounds of counting (without the item itself) and of Bayes' rule."""
+    """q, shape (N, C), after rounds of counting (without the item itself) and of Bayes' rule.
+
+    The rounds end early where no probability changes by more than `CONVERGED`.
+    """
     exponent = label_exponent(labelled.n_labels, correlation)[:, None]
     for _ in range(rounds):
         confusion = Confusion(labelled, q, shrinkage)
         joint = confusion.log_shares + exponent * (labelled.by_item @ confusion.log_likelihood())
-        q = fix(softmax(joint), gold)
+        last, q = q, fix(softmax(joint), gold)
+        if np.abs(last - q).max(initial=0.0) < CONVERGED:
+            break
     return q
 
 
@@ -118,8 +144,17 @@ def fix(q: Floats, gold: Gold) -> Floats:
 
 def softmax(joint: Floats) -> Floats:
     """exp, normalised over the last axis."""
-    q = np.exp(joint - joint.max(axis=-1, keepdims=True))
-    return np.asarray(q / q.sum(axis=-1, keepdims=True))
+    q = np.subtract(joint, row_max(joint)[..., None])
+    np.exp(q, out=q)
+    q /= (q @ np.ones(q.shape[-1]))[..., None]
+    return np.asarray(q)
+
+
+def row_max(values: Floats) -> Floats:
+    """Maximum over the last axis, quick for few columns."""
+    if values.shape[-1] > 16:
+        return np.asarray(values.max(axis=-1))
+    return np.asarray(reduce(np.maximum, np.moveaxis(values, -1, 0)))
 
 
 # ---------------------------------------------------------------- choosing
@@ -136,29 +171,73 @@ class _Part:
         self.held = annotations.keep(held & known[annotations.item])
         self.weight = np.ones(len(self.held)) if self.held.weight is None else self.held.weight
 
-    def scores(self, shrinkage: Shrinkage, correlation: float = 0.0) -> Floats:
-        """Log-likelihood of the held-out labels after each of `ROUNDS`, shape (rounds, labels)."""
-        q, held, done, result = self.start, self.held, 0, []
+    def scores(self, shrinkage: Shrinkage, most: int, correlation: float = 0.0) -> dict[int, Floats]:
+        """Log-likelihood of the held-out labels, shape (labels,), after each of `ROUNDS` up to `most`."""
+        q, done, result = self.start, 0, {}
         for rounds in ROUNDS:
+            if rounds > most:
+                break
             q = expectation_maximisation(self.labelled, q, shrinkage, rounds - done, correlation, self.gold)
-            theta = Confusion(self.labelled, q, shrinkage).columns(held.annotator, held.label)
-            result.append(np.log(np.maximum((q[held.item] * np.exp(theta)).sum(axis=1), TINY)))
-            done = rounds
-        return np.array(result) * self.weight
+            result[rounds], done = self.score(q, shrinkage), rounds
+        return result
+
+    def score(self, q: Floats, shrinkage: Shrinkage) -> Floats:
+        """Log-likelihood of the held-out labels, shape (labels,)."""
+        held = self.held
+        theta = np.exp(Confusion(self.labelled, q, shrinkage).columns(held.annotator, held.label))
+        likelihood: Floats = np.maximum(np.einsum("pc,pc->p", q[held.item], theta), TINY)
+        return np.asarray(np.log(likelihood) * self.weight)
+
+    def promising(self) -> Scores:
+        """Scores of all models; a model that is hopeless after few rounds gets no more of them."""
+        paths, scores, done = dict.fromkeys(MODELS, self.start), Scores(), 0
+        for rounds in ROUNDS:
+            for model, q in paths.items():
+                steps = rounds - done
+                paths[model] = expectation_maximisation(self.labelled, q, model, steps, 0.0, self.gold)
+                scores[model, rounds] = self.score(paths[model], model)
+            scores, done = scores.alive(), rounds
+            paths = {model: q for model, q in paths.items() if (model, rounds) in scores}
+        return scores
 
 
-def _sample(annotations: Annotations, gold: Gold) -> tuple[Annotations, Gold]:
-    """The labels and the gold classes of a random sample of the items, if there are very many."""
-    most = max(BUDGET // annotations.n_classes, SAMPLE)
+class Scores(dict[tuple[Shrinkage, int], Floats]):
+    """Log-likelihood of held-out labels by model and rounds."""
+
+    def alive(self) -> Scores:
+        """Scores that are not worse than the best by more than `HOPELESS` standard errors."""
+        best = max(self.values(), key=np.mean)
+        return Scores({key: s for key, s in self.items() if standard_errors(best - s) < HOPELESS})
+
+    def most(self) -> dict[Shrinkage, int]:
+        """The greatest number of rounds of each model."""
+        return {model: max(r for m, r in self if m == model) for model, _ in self}
+
+
+def sample(annotations: Annotations) -> Index | None:
+    """Rows of items, ascending: a random sample if there are very many labels, None for all items."""
+    most = max(BUDGET // (annotations.n_classes + PER_LABEL), SAMPLE)
     if len(annotations) <= most:
-        return annotations, gold
+        return None
     order = np.random.default_rng(0).permutation(annotations.n_items)
-    rows = np.sort(order[np.cumsum(annotations.labels_per_item[order]) <= most])
+    return np.sort(order[np.cumsum(np.diff(annotations.start)[order]) <= most])
+
+
+def only(annotations: Annotations, rows: Index) -> tuple[Annotations, Index]:
+    """The labels of some items, whose rows ascend, and each item's new row, -1 for others."""
     place = np.full(annotations.n_items, -1)
     place[rows] = np.arange(len(rows))
-    sampled = place[gold[0]] >= 0
-    part = annotations.keep(place[annotations.item] >= 0).align(items=annotations.items[rows])
-    return part, (place[gold[0]][sampled], gold[1][sampled])
+    return annotations.keep(place[annotations.item] >= 0).align(items=annotations.items[rows]), place
+
+
+def _sampled(annotations: Annotations, gold: Gold) -> tuple[Annotations, Gold]:
+    """The labels and the gold classes of a sample of the items."""
+    rows = sample(annotations)
+    if rows is None:
+        return annotations, gold
+    part, place = only(annotations, rows)
+    inside = place[gold[0]] >= 0
+    return part, (place[gold[0]][inside], gold[1][inside])
 
 
 def _parts(annotations: Annotations, gold: Gold) -> list[_Part]:
@@ -173,22 +252,21 @@ def _parts(annotations: Annotations, gold: Gold) -> list[_Part]:
 
 def _choose(parts: list[_Part]) -> tuple[dict[tuple[Shrinkage, int], float], float]:
     """The share of each model in the average, and ρ."""
-    scores: dict[Shrinkage, Floats] = {}
-    alive = list(MODELS)
-    for part in parts:
-        for model in alive:
-            new = part.scores(model)
-            scores[model] = np.hstack([scores[model], new]) if model in scores else new
-        best = max((scores[m][r] for m in alive for r in range(len(ROUNDS))), key=np.mean)
-        alive = [m for m in alive if min(standard_errors(best - s) for s in scores[m]) < HOPELESS]
-    keys = [(model, r) for model in alive for r in range(len(ROUNDS))]
-    table = np.array([scores[model][r] for model, r in keys])
+    scores = parts[0].promising()
+    for part in parts[1:]:
+        new = {
+            (model, rounds): score
+            for model, most in scores.most().items()
+            for rounds, score in part.scores(model, most).items()
+        }
+        scores = Scores({key: np.hstack([scores[key], new[key]]) for key in scores}).alive()
+    keys, table = list(scores), np.array(list(scores.values()))
     draws = np.random.default_rng(0).exponential(size=(table.shape[1], BOOTSTRAPS))
     share = np.bincount((table @ draws).argmax(axis=0), minlength=len(keys)) / BOOTSTRAPS
-    top = int(share.argmax())
-    kept = {(keys[k][0], ROUNDS[keys[k][1]]): share[k] for k in np.flatnonzero(share >= LEAST_SHARE)}
+    kept = {keys[k]: share[k] for k in np.flatnonzero(share >= LEAST_SHARE)}
     total = sum(kept.values())
-    correlation = _correlation(parts, *keys[top], table[top])
+    top = keys[int(share.argmax())]
+    correlation = _correlation(parts, *top, scores[top])
     return {key: float(value / total) for key, value in kept.items()}, correlation
 
 
@@ -198,7 +276,7 @@ def _correlation(parts: list[_Part], model: Shrinkage, rounds: int, best: Floats
     if not any((part.labelled.n_labels > 1).any() for part in parts):
         return result
     for correlation in CORRELATIONS:
-        score = np.hstack([part.scores(model, correlation)[rounds] for part in parts])
+        score = np.hstack([part.scores(model, rounds, correlation)[rounds] for part in parts])
         if not standard_errors(score - best) > 1:
             break
         result, best = correlation, score
@@ -207,5 +285,5 @@ def _correlation(parts: list[_Part], model: Shrinkage, rounds: int, best: Floats
 
 def standard_errors(difference: Floats) -> float:
     """Mean difference in its standard errors; 0 where there is none."""
-    error = difference.std() / np.sqrt(len(difference))
+    error = difference.std() / np.sqrt(len(difference)) if len(difference) else 0.0
     return float(difference.mean() / error) if error > 0 else 0.0
