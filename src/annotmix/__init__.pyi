@@ -27,6 +27,7 @@ from annotmix.estimators.classifiers import MvMixupClassifier as MvMixupClassifi
 from annotmix.estimators.classifiers import TraceRegClassifier as TraceRegClassifier
 from annotmix.estimators.classifiers import TrueBaseClassifier as TrueBaseClassifier
 from annotmix.estimators.classifiers import UnionNetClassifier as UnionNetClassifier
+from annotmix.estimators.crowd import CrowdClassifier as CrowdClassifier
 from annotmix.labels import Annotations as Annotations
 from annotmix.labels import Posterior as Posterior
 from annotmix.labels import aggregate as aggregate

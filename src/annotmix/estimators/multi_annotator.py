@@ -13,14 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, validate_data
 
+from annotmix._common.seeds import seed_of
 from annotmix.approaches import Approach
 from annotmix.approaches.base import DescribedAnnotators
 from annotmix.encoders import Encoder, make_encoder
 from annotmix.estimators.annotator_methods import AnnotatorMethods
-from annotmix.estimators.parameters import check_parameters, resolve_network, seed_of, training_settings
+from annotmix.estimators.parameters import check_parameters, resolve_network, training_settings
 from annotmix.estimators.persistence import REFERENCE_NAME, fingerprint, save, set_state
 from annotmix.estimators.unseen_annotators import prepare_features
-from annotmix.labels.accepted import as_annotations, require_labels
+from annotmix.labels.accepted import as_annotations, check_true_classes, require_labels
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.heldout import hold_out
 from annotmix.networks import Classifier, make_backbone
@@ -279,12 +280,7 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
             with scikit-learn's metadata routing enabled.
         """
         truth = y if y_true is None else y_true
-        if isinstance(truth, Annotations) or np.ndim(truth) != 1:
-            raise ValueError(
-                "score compares with one true class per row, found labels of shape "
-                f"{np.shape(truth) if not isinstance(truth, Annotations) else truth}. In GridSearchCV and "
-                "cross_val_score, pass the true classes as y_true= (see the documentation of score)."
-            )
+        check_true_classes(truth)
         return float(super().score(X, truth, sample_weight))
 
     def evaluate(self, X: Any, y_true: ArrayLike | None, labels: Any = None) -> dict[str, float]:

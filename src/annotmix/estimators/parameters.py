@@ -87,18 +87,3 @@ def training_settings(clf: Any, **more: Any) -> Settings:
         checkpoint=None if clf.checkpoint is None else Path(clf.checkpoint),
         **more,
     )
-
-
-def seed_of(random_state: Any) -> int:
-    """One integer that all randomness of a run follows from; `None` draws a new one."""
-    if isinstance(random_state, int | np.integer):
-        if random_state < 0:
-            raise ValueError(f"random_state must not be negative, found {random_state}.")
-        return int(random_state)
-    if random_state is None:
-        return int(np.random.default_rng().integers(2**31))
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31))
-    raise ValueError(f"random_state must be an integer, a RandomState or None, found {random_state!r}.")

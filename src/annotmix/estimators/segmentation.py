@@ -15,8 +15,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import assert_all_finite, check_is_fitted
 from torch import Tensor
 
+from annotmix._common.seeds import seed_of
 from annotmix.estimators.masks import Masks, read_masks
-from annotmix.estimators.parameters import check_parameters, seed_of, training_settings
+from annotmix.estimators.parameters import check_parameters, training_settings
 from annotmix.estimators.persistence import fingerprint, save
 from annotmix.estimators.pixels import AnnotMixPixels, PixelClassifier, make_pixel_backbone
 from annotmix.networks.devices import pick_device

@@ -107,6 +107,16 @@ def require_labels(annotations: Annotations) -> None:
         )
 
 
+def check_true_classes(truth: Any) -> None:
+    """Refuse labels of annotators where `score` needs true classes."""
+    if isinstance(truth, Annotations) or np.ndim(truth) != 1:
+        raise ValueError(
+            "score compares with one true class per row, found labels of shape "
+            f"{np.shape(truth) if not isinstance(truth, Annotations) else truth}. In GridSearchCV and "
+            "cross_val_score, pass the true classes as y_true= (see the documentation of score)."
+        )
+
+
 def is_long(table: pd.DataFrame) -> bool:
     """Whether a DataFrame is a long table; otherwise it is a label matrix."""
     return all(guess_column(table.columns, role) is not None for role in ("item", "annotator", "label"))

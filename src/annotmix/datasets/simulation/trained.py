@@ -24,9 +24,9 @@ from sklearn.utils.parallel import Parallel, delayed
 import annotmix
 from annotmix._common.cache import RowCache
 from annotmix._common.progress import Progress
+from annotmix._common.seeds import seed_of
 from annotmix.datasets.simulation.parametric import from_codes
 from annotmix.estimators import make_classifier
-from annotmix.estimators.parameters import seed_of
 from annotmix.labels.annotations import Annotations
 
 #: Items that an annotator sees at least.

@@ -1,0 +1,321 @@
+"""`CrowdClassifier`: any scikit-learn classifier, taught by the labels of many annotators; without torch."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from annotmix._common.progress import Progress
+from annotmix._common.seeds import seed_of
+from annotmix.estimators.cross_fitting import OutOfFold, cross_fit, draw_folds, fit_soft
+from annotmix.labels.accepted import as_annotations, check_true_classes, require_labels
+from annotmix.labels.aggregation import gold_positions
+from annotmix.labels.annotations import Annotations
+from annotmix.labels.evidence import Evidence
+from annotmix.labels.posterior import Posterior, consensus_table, quality_table
+
+if TYPE_CHECKING:
+    from typing import Self  # since Python 3.11
+
+    from sklearn.utils import Tags
+
+Floats = NDArray[np.float64]
+
+
+class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Any scikit-learn classifier or pipeline, taught by the labels of many annotators.
+
+    The labels alone suggest classes of the items. Clones of the classifier learn these classes and predict
+    items that they have not seen, and `annotmix.posterior` joins predictions and labels into better classes.
+    This is repeated as long as the labels become more likely. A classifier that does not make them more
+    likely is not believed: the classes are then those of the labels alone.
+
+    Parameters
+    ----------
+    estimator : classifier with `predict_proba`, optional
+        By default logistic regression on standardised features. X is whatever it takes. If its `fit` has
+        `sample_weight` (in a pipeline: that of the last step), it learns every probable class of an item with
+        its probability as the weight; otherwise it learns the most probable class.
+    cv : int, default=5
+        Folds; fewer where there are fewer labelled items.
+    rounds : int, default=5
+        The largest number of rounds.
+    classes : sequence, optional
+        All classes; by default those that occur among the labels.
+    missing_label : any, default=-1
+        Marks a missing label in a label matrix, besides `nan` and `None`.
+    random_state : int, RandomState instance or None, default=None
+        Draws the folds, and seeds every `random_state` of the estimator that is None.
+    progress : bool, default=True
+        Show progress where fitting takes longer than two seconds.
+
+    Attributes
+    ----------
+    classes_ : array, shape (C,)
+    annotators_ : array, shape (M,)
+    estimator_ : classifier
+        Fitted on all labelled items and their final class probabilities.
+    posterior_ : Posterior
+        Consensus, label quality, annotators, weights and likelihood of the training items.
+    unseen_proba_ : array, shape (N, C)
+        Class probabilities of the training items by classifiers that have not seen them.
+    n_rounds_ : int
+        Rounds until the likelihood of the labels no longer rose.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [0.2], [0.4], [5.0], [5.2], [5.4]])
+    >>> Z = np.array([[0, 0], [0, -1], [0, 0], [1, 1], [-1, 1], [1, 1]])
+    >>> clf = CrowdClassifier(random_state=0).fit(X, Z)
+    >>> clf.consensus()["label"].tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        cv: int = 5,
+        rounds: int = 5,
+        classes: Iterable[Any] | None = None,
+        missing_label: Any = -1,
+        random_state: Any = None,
+        progress: bool = True,
+    ):
+        self.estimator = estimator
+        self.cv = cv
+        self.rounds = rounds
+        self.classes = classes
+        self.missing_label = missing_label
+        self.random_state = random_state
+        self.progress = progress
+
+    # ---------------------------------------------------------------- training
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        items: Iterable[Any] | None = None,
+        gold: pd.Series | Mapping[Any, Any] | None = None,
+    ) -> Self:
+        """Learn from items and the labels that annotators gave them.
+
+        Parameters
+        ----------
+        X : array, DataFrame, Series, sparse matrix or list, n rows
+            Items, as the estimator takes them.
+        y : label matrix, long table, Annotations or vector
+            A matrix has one row per item and one column per annotator. A long table (columns `item`,
+            `annotator`, `label`, and `weight` if labels have one) is matched to X by its index or by `items`.
+            A vector is the labels of one annotator, an array of shape (n, n_annotators, n_classes) soft
+            labels. Items without labels are predicted, and not learnt from.
+        items : iterable, optional
+            Names of the rows of X.
+        gold : Series or dict, optional
+            Item name → true class, where it is known.
+        """
+        self._check_parameters()
+        X, annotations = self._read(X, y, items, self.classes)
+        require_labels(annotations)
+        evidence = Evidence(annotations, gold_positions(annotations, gold))
+        learnable = evidence.labelled.labelled.copy()
+        learnable[evidence.gold[0]] = True
+        if learnable.sum() < 2:
+            raise ValueError("Folds need at least two labelled items, found n_samples=1.")
+        self.classes_, self.annotators_ = _plain(annotations.classes), np.array(annotations.annotators)
+        seed = seed_of(self.random_state)
+        n_folds = min(int(self.cv), int(learnable.sum()))
+        fold = draw_folds(evidence.alone.q, learnable, n_folds, np.random.default_rng(seed))
+        estimator = _seeded(self._estimator(X), seed)
+        with Progress("Cross-fitting", self.rounds * n_folds, show=self.progress) as progress:
+            unseen = OutOfFold(estimator, X, learnable, fold, self.classes_, progress.advance)
+            answer, self.unseen_proba_, self.n_rounds_ = cross_fit(evidence, unseen, self.rounds)
+        self.posterior_ = Posterior(annotations, answer)
+        self._model = fit_soft(estimator, X, answer.q, np.flatnonzero(learnable), self.classes_)
+        self.estimator_ = self._model.estimator
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    # ---------------------------------------------------------------- classes
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Class probabilities, shape (n, C)."""
+        check_is_fitted(self)
+        return self._model.predict_proba(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of every item, shape (n,)."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, y_true: Any = None) -> float:
+        """Accuracy on true classes.
+
+        Parameters
+        ----------
+        X : n rows, as the estimator takes them
+        y : array-like, shape (n,)
+            True classes.
+        y_true : array-like, shape (n,), optional
+            True classes, in place of `y`. For model selection, where scikit-learn hands the annotators'
+            labels on as `y`: `GridSearchCV(clf.set_score_request(y_true=True), …).fit(X, Z, y_true=truth)`
+            with scikit-learn's metadata routing enabled.
+        """
+        truth = y if y_true is None else y_true
+        check_true_classes(truth)
+        return float(super().score(X, truth, sample_weight))
+
+    # ---------------------------------------------------------------- labels and annotators
+
+    def consensus(self, X: Any = None, y: Any = None, *, items: Iterable[Any] | None = None) -> pd.DataFrame:
+        """The most probable class of every item, given classifier and labels.
+
+        Without arguments the items are the training items, judged by classifiers that have not seen them.
+        With X and y they are other items, labelled by the same annotators.
+
+        Returns
+        -------
+        DataFrame, one row per item
+            `label`, its `probability`, `n_labels`, and `agreement`: the share of the item's labels that are
+            this label (`nan` without labels).
+        """
+        return consensus_table(*self._judge(X, y, items))
+
+    def label_quality(
+        self, X: Any = None, y: Any = None, *, items: Iterable[Any] | None = None
+    ) -> pd.DataFrame:
+        """The probability that a label is right, given the classifier and all labels of its item.
+
+        Arguments as for `consensus`.
+
+        Returns
+        -------
+        DataFrame, one row per label
+            `item`, `annotator`, `label`, `weight` where labels have one, `probability`.
+        """
+        return quality_table(*self._judge(X, y, items))
+
+    def annotator_confusion(self, annotators: Iterable[Any] | None = None) -> Floats:
+        """P(label k | true class c) of all or the named annotators, shape (m, C, C), as [annotator, c, k]."""
+        check_is_fitted(self)
+        return self.posterior_.confusion(annotators)
+
+    # ---------------------------------------------------------------- inside
+
+    def _judge(self, X: Any, y: Any, items: Iterable[Any] | None) -> tuple[Annotations, Floats]:
+        """Labels and class probabilities of the training items, or of other items."""
+        check_is_fitted(self)
+        training = self.posterior_
+        if X is None and y is None:
+            return training.annotations, training.answer.q
+        if X is None or y is None:
+            raise ValueError("Pass both X and y for other items, or neither for the training items.")
+        X, annotations = self._read(X, y, items, self.classes_, self.annotators_)
+        if _same_labels(annotations, training.annotations):
+            warnings.warn(
+                "These are the labels that the classifier has learnt: it is too sure about them. Call "
+                "without X and y for the training items.",
+                UserWarning,
+                stacklevel=3,
+            )
+        new = np.full(annotations.n_items, -1)
+        return annotations, training.answer.judge(annotations, self.predict_proba(X), new)
+
+    def _read(
+        self, X: Any, y: Any, items: Iterable[Any] | None, classes: Any, annotators: Any = None
+    ) -> tuple[Any, Annotations]:
+        """X with rows that can be indexed, and the labels of its rows."""
+        (X,) = indexable(X)
+        n = _num_samples(X)
+        named = isinstance(X, pd.DataFrame | pd.Series)
+        names = list(items) if items is not None else list(X.index) if named else None
+        if names is not None and len(names) != n:
+            raise ValueError(f"items must name the {n} rows of X, found {len(names)} names.")
+        known = {"classes": classes, "annotators": annotators}
+        return X, as_annotations(y, n, names, missing_label=self.missing_label, **known)
+
+    def _check_parameters(self) -> None:
+        for name, least in (("cv", 2), ("rounds", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise ValueError(f"{name} must be an integer of {least} or more, found {value!r}.")
+        if self.estimator is not None and not hasattr(self.estimator, "predict_proba"):
+            raise ValueError(
+                f"estimator must have predict_proba, found {self.estimator!r}. scikit-learn's "
+                "CalibratedClassifierCV adds it to a classifier."
+            )
+
+    def _estimator(self, X: Any = None) -> Any:
+        if self.estimator is not None:
+            return self.estimator
+        return _logistic(centre=not issparse(X))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._estimator()).input_tags
+        inner.sparse = inner.sparse or self.estimator is None
+        inner.pairwise = False  # rows are taken out of X, never columns
+        tags.input_tags = inner
+        return tags
+
+
+def crowd_classifier(kind: Literal["logistic", "boosting"], random_state: Any = None) -> CrowdClassifier:
+    """A `CrowdClassifier` for numeric features: logistic regression, or gradient boosted trees.
+
+    Trees take missing values (`nan`), and need no scaling.
+    """
+    if kind == "logistic":
+        return CrowdClassifier(_logistic(), random_state=random_state)
+    if kind == "boosting":
+        # a sample held out for early stopping would hold copies of items that are learnt
+        trees = HistGradientBoostingClassifier(early_stopping=False)
+        return CrowdClassifier(trees, random_state=random_state)
+    raise ValueError(f'kind must be "logistic" or "boosting", found {kind!r}.')
+
+
+def _logistic(centre: bool = True) -> Any:
+    return make_pipeline(StandardScaler(with_mean=centre), LogisticRegression(max_iter=1000))
+
+
+def _plain(classes: NDArray[Any]) -> NDArray[Any]:
+    """Class names as numbers or strings, as scikit-learn expects them."""
+    if classes.dtype == object and all(isinstance(c, str) for c in classes):
+        return classes.astype(str)
+    return np.array(classes)
+
+
+def _seeded(estimator: Any, seed: int) -> Any:
+    """A copy of the estimator, in which every `random_state` has a value."""
+    copy = clone(estimator)
+    unset = [
+        name
+        for name, value in copy.get_params().items()
+        if name.rpartition("__")[2] == "random_state" and value is None
+    ]
+    return copy.set_params(**dict.fromkeys(unset, seed))
+
+
+def _same_labels(one: Annotations, other: Annotations) -> bool:
+    same = (
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in ("item", "annotator", "label")
+    )
+    return one.n_items == other.n_items and all(same)
