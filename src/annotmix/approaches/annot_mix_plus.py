@@ -5,12 +5,16 @@ with the final classifier, which learns from all; their targets are class probab
 
     x̃ = λ x_i + (1−λ) x_î,   q̃ = λ q_i + (1−λ) q_î,   loss = −mean Σ_c q̃_c log p_c(x̃),   λ ~ Beta(α, α)
 
-q starts as Dawid–Skene's with shrunken confusion matrices θ (see
-`annotmix.networks.counting`). From the first fifth of the epochs on it is refined after every epoch,
-with p̂_n the prediction of the classifier that has not seen item n, θ counted without item n, and each of
-the l_n labels of the item weighing β_n = max(β, 1/l_n):
+q starts as the answer of labels alone (`annotmix.labels.shrunken`). From the first fifth of the epochs on it
+is refined after every epoch, with p̂_n the prediction of the classifier that has not seen item n, θ counted
+without item n (`annotmix.networks.counting`), and each of the l_n labels of the item weighing
+β_n = max(β, 1/l_n):
 
     q_nc ∝ p̂_nc · π_c^s / mean(p̂)_c · Π_m θ_m[c, z_nm]^β_n
+
+Refinement begins only once p̂ predicts labels better than the other labels of their item alone do, which is
+tried after every fifth of the epochs: otherwise the classifiers would hear the echo of their own errors, as
+their predictions come back to them through the targets of other folds.
 
 A classifier that has seen a label confirms it; one that has not can correct it. Labels of one item are wrong
 together more often than if they were independent, hence β < 1; a single label has no such company. π are the
@@ -34,6 +38,7 @@ from torch import Tensor
 
 from annotmix.approaches.base import Approach, Batch
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.evidence import Evidence
 from annotmix.networks import Classifier, mixup
 from annotmix.networks.counting import TINY, CountedConfusion, Labelled
 from annotmix.networks.stack import Committee
@@ -41,10 +46,8 @@ from annotmix.networks.stack import Committee
 if TYPE_CHECKING:
     from annotmix.networks.features import Features
 
-#: Share of the epochs before the first refinement.
+#: Share of the epochs before the first refinement, and between tries to begin it.
 WARM_UP = 0.2
-#: Rounds of Dawid–Skene that give the first q.
-ROUNDS = 20
 #: Variance of the error of log class shares that are taken from labels alone.
 SHARE_NOISE = 0.06
 #: Items whose difficulties set the borders of the levels (torch.quantile takes no more than 16 million).
@@ -78,6 +81,8 @@ class AnnotMixPlus(Approach):
     classifier: Committee
     q: Tensor | None
     fold: Tensor | None
+    tries: Tensor
+    refining: Tensor
     cuts: Tensor
 
     def __init__(
@@ -99,6 +104,8 @@ class AnnotMixPlus(Approach):
         self.confusion = CountedConfusion(n_annotators, classifier.n_classes, levels, kappa)
         self.register_buffer("q", None)
         self.register_buffer("fold", None)
+        self.register_buffer("tries", torch.zeros((), dtype=torch.long))
+        self.register_buffer("refining", torch.tensor(folds == 0))
         # borders between the levels; at first no entropy is above them
         self.register_buffer("cuts", torch.full((levels - 1,), math.log(classifier.n_classes) + 1))
 
@@ -109,27 +116,12 @@ class AnnotMixPlus(Approach):
         device = self.cuts.device
         self.labels = Labelled(annotations, device)
         n_labels = torch.tensor(annotations.labels_per_item, device=device)
-        self.weight, self.labelled = self.label_weight(n_labels), n_labels > 0
+        self.weight, self.labelled = self._label_weight(n_labels), n_labels > 0
         dealt = rng.permutation(annotations.n_items) % max(self.folds, 1)
         self.fold = torch.from_numpy(dealt).to(device)
-        self.q = self._first_posterior(annotations)
+        self.evidence = Evidence(annotations, self.gold)
+        self.q = torch.tensor(self.evidence.alone.q, dtype=torch.float32, device=device)
         self.share = self.q[self.labelled].mean(dim=0)
-
-    def _first_posterior(self, annotations: Annotations) -> Tensor:
-        """Dawid–Skene with shrunken confusion matrices, from the shares of the votes; shape (N, C)."""
-        C, labels = annotations.n_classes, self.labels
-        votes = torch.zeros(annotations.n_items, C, device=self.cuts.device)
-        each = torch.ones((), device=votes.device) if labels.weight is None else labels.weight
-        votes.index_put_((labels.item, labels.label), each, accumulate=True)
-        votes[votes.sum(dim=1) == 0] = 1.0
-        q = votes / votes.sum(dim=1, keepdim=True)
-        for _ in range(ROUNDS):
-            self.confusion.count(labels, q)
-            said = self.confusion.log_likelihood(labels, q, leave_out=False)
-            log_share = q[self.labelled].mean(dim=0).clamp_min(TINY).log()
-            q = torch.softmax(log_share.expand_as(q).index_add(0, labels.item, said), dim=1)
-        self.confusion.count(labels, q)
-        return q
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
         """Cross-entropy of the final classifier, with the gradient of all classifiers."""
@@ -158,17 +150,37 @@ class AnnotMixPlus(Approach):
             return
         assert self.q is not None
         log_p = self._unseen_log_proba(X)
-        p = log_p.exp()
         entropy = _entropy(log_p)
-        at = torch.linspace(0, 1, len(self.cuts) + 2, device=p.device)[1:-1]
+        at = torch.linspace(0, 1, len(self.cuts) + 2, device=log_p.device)[1:-1]
         self.cuts = torch.quantile(entropy[self.labelled][:QUANTILE_LIMIT], at) if len(at) else self.cuts
         level = torch.bucketize(entropy, self.cuts)
+        self._try_refining(log_p, done)
+        if self.refining:
+            self.confusion.count(self.labels, self.q, level)
+            said = self.confusion.log_likelihood(self.labels, self.q, level)
+            said = said * self.weight[self.labels.item].unsqueeze(1)
+            prior = log_p + self._correction(log_p.exp()[self.labelled].mean(dim=0))
+            self.q = torch.softmax(prior.index_add(0, self.labels.item, said), dim=1)
+            self._fix_gold()
         self.confusion.count(self.labels, self.q, level)
-        said = self.confusion.log_likelihood(self.labels, self.q, level)
-        said = said * self.weight[self.labels.item].unsqueeze(1)
-        joint = (log_p + self._correction(p[self.labelled].mean(dim=0))).index_add(0, self.labels.item, said)
-        self.q = torch.softmax(joint, dim=1)
-        self.confusion.count(self.labels, self.q, level)
+
+    def _try_refining(self, log_p: Tensor, done: float) -> None:
+        """Begin to refine if a fifth of the epochs has passed and the classifiers help."""
+        now = int(done / WARM_UP + 1e-9)
+        if not self.refining and now > self.tries:
+            self.refining.fill_(self.evidence.helped_by(log_p.exp().double().cpu().numpy()))
+        self.tries.fill_(now)
+
+    def _fix_gold(self) -> None:
+        assert self.q is not None
+        if self.gold is not None:
+            item, label = (torch.from_numpy(part).to(self.q.device) for part in self.gold)
+            self.q[item] = torch.nn.functional.one_hot(label, self.q.shape[1]).to(self.q)
+
+    @torch.no_grad()
+    def unseen_log_proba(self, X: Features) -> Tensor | None:
+        """log p̂, shape (N, C): of every item by the classifier that has not seen it."""
+        return self._unseen_log_proba(X) if self.folds else None
 
     def _unseen_log_proba(self, X: Features) -> Tensor:
         """log p̂, shape (N, C): of every item by the classifier that has not seen it."""
@@ -200,6 +212,7 @@ class AnnotMixPlus(Approach):
         """Keep the final classifier and the counts, and the others only where they are averaged."""
         self.classifier.drop_folds()
         self.q = self.fold = None
+        self.__dict__.pop("evidence", None)
 
     # ---------------------------------------------------------------- annotators
 
@@ -208,7 +221,7 @@ class AnnotMixPlus(Approach):
         level = torch.bucketize(_entropy(self.classifier.log_proba(h)), self.cuts)
         return self.confusion.log_confusion(annotator, level)
 
-    def label_weight(self, n_labels: Tensor) -> Tensor:
+    def _label_weight(self, n_labels: Tensor) -> Tensor:
         """β_n = max(β, 1/n), shape as `n_labels`."""
         return (1 / n_labels.clamp_min(1).float()).clamp_min(self.beta)
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.shrunken import Gold
 from annotmix.networks import Classifier
 from annotmix.networks.losses import annotator_log_proba
 
@@ -70,6 +71,8 @@ class Approach(nn.Module):
     name: ClassVar[str]
     #: Definition of p_perf; None where there is no annotator model.
     perf: ClassVar[PerfDefinition | None] = None
+    #: Rows of items whose true classes are known, and these classes; set before `begin`.
+    gold: Gold | None = None
 
     def __init__(self, classifier: Classifier, n_annotators: int):
         super().__init__()
@@ -101,6 +104,14 @@ class Approach(nn.Module):
 
     def after_epoch(self, X: Features, done: float) -> None:
         """Called after every epoch with the training items and the share of the epochs that are done."""
+
+    def unseen_log_proba(self, X: Features) -> Tensor | None:
+        """log p̂ of the training items, shape (N, C), by classifiers that have not seen them.
+
+        Called after training. None where an approach has no such classifiers: what its only one says about an
+        item it has learnt is no evidence besides the item's labels.
+        """
+        return None
 
     def finish(self) -> None:
         """Drop the state that only training needs; called before a trained model is used or loaded."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,14 +14,15 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from annotmix.approaches import Approach, get_approach, list_approaches
+from annotmix.estimators.learnt_items import LearntItems
 from annotmix.estimators.unseen_annotators import AnnotatorQuery, find_annotators
-from annotmix.labels.annotations import Annotations
+from annotmix.labels.evidence import Evidence
+from annotmix.labels.posterior import Posterior
 from annotmix.networks.features import Features
 from annotmix.training.inference import (
     annotator_perf,
     annotator_proba,
     encode,
-    log_posterior,
     mean_confusion,
     probabilities,
 )
@@ -31,6 +34,8 @@ class AnnotatorMethods:
     _approach: ClassVar[type[Approach]]
     module_: Approach
     classes_: NDArray[Any]
+    unseen_proba_: NDArray[np.float32] | None
+    _learnt: LearntItems
     _reference: torch.Tensor
     _check_X: Any
     _annotations: Any
@@ -103,12 +108,29 @@ class AnnotatorMethods:
 
     # ---------------------------------------------------------------- labels
 
-    def consensus(self, X: Any, y: Any, *, items: Iterable[Any] | None = None) -> pd.DataFrame:
+    @cached_property
+    def posterior_(self) -> Posterior:
+        """What the labels and the classifier say together about the training items (`annotmix.posterior`).
+
+        The classifier's part are predictions by networks that have not seen the item (`unseen_proba_`). An
+        approach without such networks has none: what it says about an item it has learnt repeats the labels,
+        so they alone count.
+        """
+        check_is_fitted(self)
+        learnt, unseen = self._learnt, self.unseen_proba_
+        p = None if unseen is None else unseen.astype(np.float64)
+        return Posterior(learnt.annotations, Evidence(learnt.annotations, learnt.gold).combine(p))
+
+    def consensus(self, X: Any = None, y: Any = None, *, items: Iterable[Any] | None = None) -> pd.DataFrame:
         """The most probable true class of every item, given the classifier and the labels it received.
 
-        Labels count in full for most approaches, and less for annot-mix-plus (`AnnotMixPlus.label_weight`).
-        `items.csv` of `annotmix fit` counts them by a tenth (`annotmix.estimators.beliefs`): it is less
-        sure, and its label can be another.
+        Parameters
+        ----------
+        X, y : optional
+            Items and their labels, as in `fit`; by default the training items. Rows of X that were learnt
+            are recognised and judged by networks that have not seen them, new ones by the final classifier.
+        items : iterable, optional
+            Names of the rows of X.
 
         Returns
         -------
@@ -116,42 +138,39 @@ class AnnotatorMethods:
             `label`, its `probability`, `n_labels`, and `agreement`: the share of the item's labels that
             are this label (`nan` without labels).
         """
-        annotations, log_q = self._posterior(X, y, items)
-        best = log_q.argmax(dim=-1).cpu().numpy()
-        return pd.DataFrame(
-            {
-                "label": self.classes_[best],
-                "probability": probabilities(log_q).max(axis=1, initial=0.0),
-                "n_labels": annotations.labels_per_item,
-                "agreement": annotations.agreement_with(best),
-            },
-            index=pd.Index(annotations.items, name="item"),
-        )
+        return self.judge(X, y, items=items).consensus
 
-    def label_quality(self, X: Any, y: Any, *, items: Iterable[Any] | None = None) -> pd.DataFrame:
+    def label_quality(
+        self, X: Any = None, y: Any = None, *, items: Iterable[Any] | None = None
+    ) -> pd.DataFrame:
         """The probability that a label is right, given the classifier and all labels of its item.
 
-        Labels count as in `consensus`; `labels.csv` of `annotmix fit` counts them by a tenth.
+        Parameters as in `consensus`.
 
         Returns
         -------
         DataFrame, one row per label
             `item`, `annotator`, `label`, `weight` where labels have one, `probability`.
         """
-        annotations, log_q = self._posterior(X, y, items)
-        table = annotations.to_long()
-        table["probability"] = probabilities(log_q)[annotations.item, annotations.label]
-        return table
+        return self.judge(X, y, items=items).label_quality
 
-    # ---------------------------------------------------------------- inside
-
-    def _posterior(self, X: Any, y: Any, items: Iterable[Any] | None) -> tuple[Annotations, torch.Tensor]:
+    def judge(self, X: Any = None, y: Any = None, *, items: Iterable[Any] | None = None) -> Posterior:
+        """The posterior of items and their labels; parameters as in `consensus`."""
         check_is_fitted(self)
-        self._require_annotator_model()
+        if X is None:
+            if y is not None:
+                raise ValueError("X is missing: pass the items that y labels, or neither of them.")
+            return self.posterior_
         rows, names = self._check_X(X, items)
         annotations = self._annotations(y, len(rows), names)
-        h, log_p = encode(self.module_, Features(rows, self._device))
-        return annotations, log_posterior(self.module_, h, log_p, annotations)
+        _, log_p = encode(self.module_, Features(rows, self._device))
+        p, row = probabilities(log_p), self._learnt.find(rows)
+        if self.unseen_proba_ is not None:
+            p[row >= 0] = self.unseen_proba_[row[row >= 0]]
+        answer = self.posterior_.answer
+        return Posterior(annotations, replace(answer, q=answer.judge(annotations, p, row)))
+
+    # ---------------------------------------------------------------- inside
 
     def _query(
         self, annotators: Iterable[Any] | None, features: pd.DataFrame | None, unseen: str

@@ -18,10 +18,12 @@ from annotmix.approaches import Approach
 from annotmix.approaches.base import DescribedAnnotators
 from annotmix.encoders import Encoder, make_encoder
 from annotmix.estimators.annotator_methods import AnnotatorMethods
+from annotmix.estimators.learnt_items import LearntItems, row_marks, with_gold
 from annotmix.estimators.parameters import check_parameters, resolve_network, training_settings
-from annotmix.estimators.persistence import REFERENCE_NAME, fingerprint, save, set_state
+from annotmix.estimators.persistence import REFERENCE_NAME, UNSEEN_NAME, fingerprint, save, set_state
 from annotmix.estimators.unseen_annotators import prepare_features
 from annotmix.labels.accepted import as_annotations, check_true_classes, require_labels
+from annotmix.labels.aggregation import gold_positions
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.heldout import hold_out
 from annotmix.networks import Classifier, make_backbone
@@ -152,6 +154,7 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
         y: Any,
         *,
         items: Iterable[Any] | None = None,
+        gold: pd.Series | Mapping[Any, Any] | None = None,
         annotator_features: pd.DataFrame | None = None,
         validation: tuple[Any, ...] | Literal["labels"] | None = None,
         monitor: Mapping[str, tuple[Any, ...]] | None = None,
@@ -170,6 +173,9 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
             labels.
         items : iterable, optional
             Names of the rows of X.
+        gold : Series or mapping of item to class, optional
+            True classes of some items: learnt by the classifier, fixed in `consensus`, and counted for
+            annotators. (`validation` is never learnt; it only selects the epoch.)
         annotator_features : DataFrame, optional
             Features of annotators, indexed by their names: numbers and categories, some of which may be
             missing. For annot-mix.
@@ -185,29 +191,32 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
         annotations = as_annotations(
             y, len(rows), names, missing_label=self.missing_label, classes=self.classes
         )
-        require_labels(annotations)
+        known = gold_positions(annotations, gold)
+        require_labels(annotations, known[0])
         self.hidden_, self.dropout_, self.weight_decay_ = resolve_network(self, self._shape, annotations)
         self.seed_ = seed_of(self.random_state)
         if isinstance(validation, str):
             annotations, held = self._hold_out(annotations, validation)
         elif validation is not None and validation[1] is None:
             self._require_annotator_model()
-        device = pick_device(self.device)
+        device, views = pick_device(self.device), rows.ndim > 1 + len(self._shape)
         self.classes_, self.annotators_ = np.array(annotations.classes), np.array(annotations.annotators)
         if self.classes_.dtype == object and all(isinstance(c, str) for c in self.classes_):
             self.classes_ = self.classes_.astype(str)
         with randomness(self.seed_, INITIALISATION) as rng:
             learnt = self._approach.prepare(annotations, rng)
+            learnt = with_gold(learnt, known, replaces=learnt is not annotations)
             self.annotator_preparation_, described = None, None
             if annotator_features is not None:
                 self.annotator_preparation_, described = prepare_features(
                     self._approach, annotator_features, self.annotators_
                 )
             self.module_ = self._make_module(len(learnt.annotators), described).to(device)
+            self.module_.gold = known if len(known[0]) else None
         self.labels_per_annotator_ = np.array(annotations.labels_per_annotator)
-        if learnt is not annotations:
+        self._learnt = LearntItems(annotations, known, row_marks(rows if not views else rows[:, 0]))
+        if len(learnt.annotators) == 1 < len(annotations.annotators):
             self.aggregated_labels_ = learnt.to_matrix().iloc[:, 0].rename("label")
-        views = rows.ndim > 1 + len(self._shape)
         data = Features(rows, device, views)
         sets = {name: self._evaluation_set(*parts) for name, parts in (monitor or {}).items()}
         if isinstance(validation, str):
@@ -233,16 +242,29 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
         with randomness(self.seed_, REFERENCE) as rng:
             sample = np.sort(rng.permutation(np.flatnonzero(learnt.labels_per_item))[:REFERENCE_SIZE])
         reference = Features(rows[sample], device, views)
+        unseen = self._unseen(data, run.best_state)
         self.module_.finish()
         kept = self.module_.state_dict()
         states = {"last": kept} | ({"best": run.best_state} if run.best_state else {})
         self.states_ = {
             which: {name: state[name].detach() for name in kept} for which, state in states.items()
         }
-        for state in self.states_.values():
+        for which, state in self.states_.items():
             self.module_.load_state_dict(state, assign=True)
             state[REFERENCE_NAME] = encode(self.module_, reference)[0].clone()
+            if which in unseen:
+                state[UNSEEN_NAME] = unseen[which]
         return self.use(self.select)
+
+    def _unseen(self, X: Features, best: dict[str, torch.Tensor] | None) -> dict[str, torch.Tensor]:
+        """Class probabilities of the training items by classifiers that have not seen them, last and best."""
+        found = {"last": self.module_.unseen_log_proba(X)}
+        if best:
+            last = {name: t.detach().clone() for name, t in self.module_.state_dict().items()}
+            self.module_.load_state_dict(best)
+            found["best"] = self.module_.unseen_log_proba(X)
+            self.module_.load_state_dict(last)
+        return {which: log_p.detach().exp() for which, log_p in found.items() if log_p is not None}
 
     def use(self, which: str) -> Self:
         """Switch to the weights of the "last" or the "best" epoch without training again."""

@@ -15,6 +15,7 @@ from torch import Tensor
 
 import annotmix
 from annotmix.encoders import Encoder, encoder_from_dict, make_encoder
+from annotmix.estimators.learnt_items import LearntItems
 from annotmix.estimators.parameters import Network
 from annotmix.estimators.preparation import Preparation
 from annotmix.labels.annotations import Annotations
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Name under which features of some training items are kept beside the weights.
 REFERENCE_NAME = "reference"
+#: Name under which class probabilities of training items by classifiers that have not seen them are kept.
+UNSEEN_NAME = "unseen"
 #: Parameters that have no influence on the weights.
 _NEUTRAL = {"select", "device", "devices", "progress", "checkpoint", "checkpoint_every"}
 _NEUTRAL |= {"backbone", "encoder"}  # they show in the module and in X
@@ -64,6 +67,11 @@ def save(model: Any, folder: str | os.PathLike[str]) -> None:
     }
     tensors = {name: t.contiguous() for name, t in model.module_.state_dict().items()}
     tensors[REFERENCE_NAME] = model._reference.contiguous()
+    if (learnt := getattr(model, "_learnt", None)) is not None:
+        tensors |= learnt.to_tensors()
+        facts["items"] = _names_or_none(learnt.annotations.items)
+    if getattr(model, "unseen_proba_", None) is not None:
+        tensors[UNSEEN_NAME] = torch.from_numpy(model.unseen_proba_)
     try:
         json.dumps(facts)
     except TypeError as error:
@@ -153,6 +161,11 @@ def _restore(
     with randomness(model.seed_, INITIALISATION):
         model.module_ = model._make_module(facts["n_modelled"], described).to(pick_device(device))
     model.module_.finish()
+    if not is_segmenter:
+        items = facts.get("items")
+        model._learnt = LearntItems.from_tensors(
+            tensors, None if items is None else names_from_json(items), model.annotators_, model.classes_
+        )
     # copies: results depend on the alignment of memory, and a file has its own
     model.states_ = {model.select: {name: t.to(model._device, copy=True) for name, t in tensors.items()}}
     set_state(model, model.states_[model.select])
@@ -164,8 +177,19 @@ def set_state(model: Any, state: dict[str, Tensor]) -> None:
     weights = dict(state)
     # a copy: results depend on the alignment of memory, and a loaded file has its own
     model._reference = weights.pop(REFERENCE_NAME).to(model._device).clone()
+    unseen = weights.pop(UNSEEN_NAME, None)
+    model.unseen_proba_ = None if unseen is None else unseen.cpu().numpy()
+    model.__dict__.pop("posterior_", None)
     model.module_.load_state_dict(weights, assign=True)  # the module is a view of the state: no second copy
     model.module_.eval()
+
+
+def _names_or_none(names: NDArray[Any]) -> dict[str, Any] | None:
+    """Names as JSON; None for names of a kind that cannot be saved, which are numbered after loading."""
+    try:
+        return names_to_json(names)
+    except TypeError:
+        return None
 
 
 def names_to_json(names: NDArray[Any]) -> dict[str, Any]:

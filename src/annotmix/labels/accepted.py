@@ -89,8 +89,8 @@ def as_annotations(
     return _place(annotations.align(classes=classes, annotators=annotators), n_rows, names, match)
 
 
-def require_labels(annotations: Annotations) -> None:
-    """Refuse labels from which nothing can be learnt; warn about items without labels."""
+def require_labels(annotations: Annotations, gold: Iterable[int] = ()) -> None:
+    """Refuse labels from which nothing can be learnt; warn about items without labels that are not `gold`."""
     if not len(annotations):
         raise ValueError("There are no labels at all: every entry is missing.")
     if annotations.n_classes < 2:
@@ -98,7 +98,9 @@ def require_labels(annotations: Annotations) -> None:
             f"All labels are of one class, {some(annotations.classes)}; a classifier needs at least two. "
             "Name classes that the labels do not contain with classes=."
         )
-    empty = int((annotations.labels_per_item == 0).sum())
+    unlabelled = annotations.labels_per_item == 0
+    unlabelled[list(gold)] = False
+    empty = int(unlabelled.sum())
     if empty:
         warnings.warn(
             f"{empty} of {annotations.n_items} items have no labels and are left out of training.",

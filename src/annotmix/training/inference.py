@@ -15,7 +15,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from annotmix.approaches.annot_mix_plus import AnnotMixPlus
 from annotmix.approaches.base import About, Approach
 from annotmix.labels import metrics
 from annotmix.labels.annotations import Annotations
@@ -85,25 +84,6 @@ def _grid(model: Approach, about: About, h: Tensor, who: NDArray[np.int64]) -> I
     """About every instance and annotator, instance first."""
     rows = np.repeat(np.arange(len(h)), len(who))
     return about_pairs(model, about, h, rows, np.tile(who, len(h)))
-
-
-@torch.inference_mode()
-def log_posterior(model: Approach, h: Tensor, log_p: Tensor, annotations: Annotations) -> Tensor:
-    """log P(true class | instance, its labels), shape (n, C): classifier and annotators together."""
-    joint = log_p.clone()
-    n_labels = _index(annotations.labels_per_item, h)
-    # annot-mix-plus weighs several labels of an item less than independent ones; all others do not
-    weight = model.label_weight(n_labels) if isinstance(model, AnnotMixPlus) else torch.ones_like(n_labels)
-    weight = weight.to(h.dtype)
-    for chunk, confusion in about_pairs(model, "log_confusion", h, annotations.item, annotations.annotator):
-        label = _index(annotations.label[chunk], h)
-        said = confusion[torch.arange(len(label), device=h.device), :, label]  # log P(label | c), (chunk, C)
-        item = _index(annotations.item[chunk], h)
-        exponent = weight[item]
-        if annotations.weight is not None:
-            exponent = exponent * _index(annotations.weight[chunk], h).to(exponent.dtype)
-        joint.index_add_(0, item, said * exponent.unsqueeze(1))
-    return torch.log_softmax(joint, dim=-1)
 
 
 @torch.inference_mode()

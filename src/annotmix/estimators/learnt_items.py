@@ -1,0 +1,98 @@
+"""The items that a classifier has learnt from: their labels, and how they are recognised later.
+
+An item that was learnt is judged by a classifier that has not seen it, a new one by the final classifier.
+Rows of X are recognised by their content, as arrays have no names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from annotmix.labels.annotations import Annotations
+from annotmix.labels.names import Index, as_names
+from annotmix.labels.shrunken import Gold
+
+#: Names of the tensors that hold the labels, in a saved model.
+_NAMES = ("item", "annotator", "label", "weight")
+_PREFIX = "learnt."
+
+
+@dataclass(frozen=True, eq=False)
+class LearntItems:
+    """Labels of the training items, true classes of some, and marks to recognise rows of X by."""
+
+    annotations: Annotations
+    gold: Gold
+    marks: NDArray[np.int64]
+
+    def find(self, rows: NDArray[Any]) -> Index:
+        """The training item that each row of X is, -1 for new ones; shape (n,)."""
+        known, first = np.unique(self.marks, return_index=True)
+        mark = row_marks(rows)
+        at = np.minimum(np.searchsorted(known, mark), max(len(known) - 1, 0))
+        return np.where(known[at] == mark, first[at], -1) if len(known) else np.full(len(mark), -1)
+
+    def to_tensors(self) -> dict[str, Tensor]:
+        """Everything but the names of items, annotators and classes."""
+        arrays = {name: getattr(self.annotations, name) for name in _NAMES}
+        arrays |= {"gold": np.array(self.gold), "marks": self.marks}
+        return {_PREFIX + name: torch.tensor(array) for name, array in arrays.items() if array is not None}
+
+    @classmethod
+    def from_tensors(
+        cls, tensors: dict[str, Tensor], items: Any, annotators: NDArray[Any], classes: NDArray[Any]
+    ) -> LearntItems | None:
+        """The inverse of `to_tensors`, which takes its tensors out of `tensors`; None without them."""
+        if _PREFIX + "item" not in tensors:
+            return None
+        parts = {
+            name.removeprefix(_PREFIX): tensors.pop(name).cpu().numpy()
+            for name in list(tensors)
+            if name.startswith(_PREFIX)
+        }
+        gold, marks = parts.pop("gold"), parts.pop("marks")
+        names = np.arange(len(marks)) if items is None else items
+        annotations = Annotations(**parts, items=names, annotators=annotators, classes=classes)
+        return cls(annotations, (gold[0], gold[1]), marks)
+
+
+def row_marks(rows: NDArray[Any]) -> NDArray[np.int64]:
+    """A number for each row that tells its content from others', shape (n,)."""
+    digests = b"".join(
+        hashlib.blake2b(np.ascontiguousarray(row, dtype=np.float32).tobytes(), digest_size=8).digest()
+        for row in rows
+    )
+    return np.frombuffer(digests, dtype=np.int64)
+
+
+def with_gold(annotations: Annotations, gold: Gold, *, replaces: bool) -> Annotations:
+    """The labels and the true classes of some items, to learn from both.
+
+    True classes replace the labels of their items, or are the labels of one more annotator.
+    """
+    item, label = gold
+    if not len(item):
+        return annotations
+    names = list(annotations.annotators)
+    if replaces:
+        kept = annotations.keep(~np.isin(annotations.item, item))
+        who = np.zeros(len(item), np.int64)
+    else:
+        kept, who = annotations, np.full(len(item), len(names))
+        names.append(next(name for name in ("gold", "true class", *range(10**9)) if name not in names))
+    weight = None if kept.weight is None else np.concatenate([kept.weight, np.ones(len(item))])
+    return replace(
+        annotations,
+        item=np.concatenate([kept.item, item]),
+        annotator=np.concatenate([kept.annotator, who]),
+        label=np.concatenate([kept.label, label]),
+        annotators=as_names(names, None, "annotators"),
+        weight=weight,
+    )
