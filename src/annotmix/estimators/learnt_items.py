@@ -32,6 +32,13 @@ class LearntItems:
     gold: Gold
     marks: NDArray[np.int64]
 
+    @property
+    def learnt(self) -> NDArray[np.bool_]:
+        """Whether an item had a label or a true class to learn from, shape (N,)."""
+        learnt = self.annotations.labels_per_item > 0
+        learnt[self.gold[0]] = True
+        return learnt
+
     def find(self, rows: NDArray[Any]) -> Index:
         """The training item that each row of X is, -1 for new ones; shape (n,)."""
         known, first = np.unique(self.marks, return_index=True)
@@ -86,7 +93,9 @@ def with_gold(annotations: Annotations, gold: Gold, *, replaces: bool) -> Annota
         who = np.zeros(len(item), np.int64)
     else:
         kept, who = annotations, np.full(len(item), len(names))
-        names.append(next(name for name in ("gold", "true class", *range(10**9)) if name not in names))
+        names.append(
+            next(name for name in map("gold{}".format, ("", *range(len(names)))) if name not in names)
+        )
     weight = None if kept.weight is None else np.concatenate([kept.weight, np.ones(len(item))])
     return replace(
         annotations,
