@@ -53,7 +53,9 @@ def out_of_fold(findings: Findings) -> bool:
     if "out of fold" in weights:
         return bool(weights["out of fold"])
     with_it, without = weights.get("likelihood with"), weights.get("likelihood without")
-    return with_it is not None and without is not None and with_it != without
+    if with_it is None or without is None or np.isnan([with_it, without]).any():
+        return False
+    return bool(with_it != without)  # the same number twice: there was no classifier to ask
 
 
 def rests_on(findings: Findings) -> str:

@@ -74,16 +74,11 @@ def score(findings: Findings, truth: Mapping[str, str]) -> Findings:
     annotators = _real_accuracy(findings.annotators, labels, correct)
     calibration = _calibration(own.loc[learnt, "probability"].to_numpy(dtype=float), right)
     gap = (calibration["confidence"] - calibration["accuracy"]).abs()
-    classified = (own["classifier"] == true).to_numpy()
-    unseen = {"out-of-fold-acc": _mean(classified[learnt])} if out_of_fold(findings) else {}
     scores = {
         "n": float(len(true)),
         "learnt": float(learnt.sum()),
-        "consensus-acc": _mean(right),
-        **_rivals(findings, true[learnt], labels, right),
-        **unseen,
-        "new": float((~learnt).sum()),
-        "clf-acc": _mean(classified[~learnt]),
+        **_consensus(findings, true[learnt], labels, right),
+        **_classifier(findings, (own["classifier"] == true).to_numpy(), learnt),
         "label-auroc": _label_auroc(labels, correct),
         **_rank(annotators),
         "ece": float(np.average(gap, weights=calibration["count"])) if len(gap) else float("nan"),
@@ -118,14 +113,25 @@ def _known(findings: Findings, truth: Mapping[str, str]) -> tuple[pd.Series, lis
     return pd.Series({item: truth[item] for item in known if item not in gold}, dtype=object), notes
 
 
-def _rivals(
+def _classifier(findings: Findings, right: NDArray[np.bool_], learnt: NDArray[np.bool_]) -> dict[str, float]:
+    """Accuracy on new items, and of networks that have not seen them on learnt items, where there are any."""
+    scores = {"new": float((~learnt).sum())}
+    if learnt.any() and out_of_fold(findings):
+        scores = {"out-of-fold-acc": float(right[learnt].mean()), **scores}
+    if not learnt.all():
+        scores["clf-acc"] = float(right[~learnt].mean())
+    return scores
+
+
+def _consensus(
     findings: Findings, true: pd.Series, labels: pd.DataFrame, right: NDArray[np.bool_]
 ) -> dict[str, float]:
-    """Accuracy of majority vote and Dawid–Skene on learnt items, and how far the run is ahead of them."""
+    """Accuracy of run, majority vote and Dawid–Skene on learnt items, and the lead of the run."""
     if true.empty:
         return {}
     by_rival = {"majority": _majority_right(labels, true), "dawid-skene": _dawid_skene_right(findings, true)}
-    scores = {f"{name}-acc": float(share.mean()) for name, share in by_rival.items()}
+    scores = {"consensus-acc": float(right.mean())}
+    scores |= {f"{name}-acc": float(share.mean()) for name, share in by_rival.items()}
     for name, share in by_rival.items():
         ahead = right - share
         scores[f"{name}-gap"] = float(ahead.mean())
@@ -151,10 +157,6 @@ def _dawid_skene_right(findings: Findings, true: pd.Series) -> NDArray[np.float6
     gold = items.loc[is_gold(items), "label"]
     labels = dawid_skene(annotations, gold=gold if len(gold) else None).labels
     return np.asarray(labels.reindex(true.index) == true, dtype=np.float64)
-
-
-def _mean(right: NDArray[np.bool_]) -> float:
-    return float(right.mean()) if len(right) else float("nan")
 
 
 def _label_auroc(labels: pd.DataFrame, correct: NDArray[np.bool_]) -> float:
