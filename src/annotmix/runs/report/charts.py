@@ -107,7 +107,8 @@ def checked(findings: Findings) -> Content:
         return []
     parts: list[object] = []
     if findings.scores:
-        parts += [*verdict(findings.scores), *classifier_words(findings.scores)]
+        told = (verdict(findings.scores), classifier_words(findings.scores))
+        parts += [" ".join(sentences) for sentences in told if sentences]
         rows = [[shorten(words, 120), value] for words, value in score_rows(findings.scores)]
         parts.append(table("Scores on items with known labels", ["Score", "Value"], rows))
         parts += _accuracy(findings)
