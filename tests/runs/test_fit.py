@@ -208,7 +208,7 @@ def test_valid_selects_and_scores(problem, tmp_path):
     assert found.settings["parameters"]["select"] == "best"
     assert "valid/clf-acc" in found.history
     assert found.scores["n"] == 150
-    assert found.calibration["count"].sum() == 150
+    assert found.calibration["count"].sum() == found.scores["learnt"] == (found.items["n_labels"] > 0).sum()
 
 
 def test_an_approach_without_an_annotator_model_judges_by_its_classifier(problem, tmp_path):
