@@ -10,7 +10,8 @@ annotators.
 Beside ours stand the majority vote (quality: share of the item's votes; ties count by their share),
 Dawid–Skene, and cleanlab's CROWDLAB from PyPI, in an environment that is made for it and thrown away.
 CROWDLAB gets out-of-fold probabilities: five folds of the same network, trained by the same approach and
-seed, and once of a plain logistic regression on the majority vote. Ours is one network trained on all items.
+seed, and once of a plain logistic regression on the majority vote. Ours is `posterior_` of one classifier
+that is trained on all items; annot-mix-plus has networks for folds of the items inside.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 
 import annotmix
-from annotmix.estimators.beliefs import beliefs
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.metrics import perf_auroc
 from annotmix.runs.request import DEFAULT_APPROACH
@@ -116,9 +116,10 @@ def dawid_skene(crowd: Crowd) -> Answer:
 
 def ours(crowd: Crowd, approach: str, seed: int, epochs: int | None) -> Answer:
     model = _classifier(crowd, approach, seed, epochs).fit(crowd.data.X, crowd.labels)
-    believed = beliefs(model, crowd.data.X, crowd.labels)
-    right = believed.q.argmax(axis=1) == crowd.y
-    return Answer(right, believed.right, crowd.mean(believed.right_by_others))
+    posterior = model.posterior_
+    right = posterior.answer.q.argmax(axis=1) == crowd.y
+    accuracy = posterior.annotators.loc[list(crowd.labels.annotators), "accuracy"]
+    return Answer(right, posterior.label_quality["probability"].to_numpy(), accuracy.to_numpy())
 
 
 def crowdlab(crowd: Crowd, proba: np.ndarray, python: Path) -> Answer:

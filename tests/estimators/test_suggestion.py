@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import annotmix
-from annotmix.estimators.beliefs import beliefs
+from annotmix.estimators import suggestion
 from annotmix.estimators.suggestion import _greedy, suggest_from
 
 
@@ -29,15 +29,31 @@ def entropy(p):
 
 
 def test_gain_is_mutual_information(model, noisy):
-    believed = beliefs(model, noisy.X, noisy.Z)
+    posterior = model.judge(noisy.X, noisy.Z)
     table = annotmix.suggest(model, noisy.X, noisy.Z, 10)
     for row in table.itertuples():
-        ((_, confusion),) = believed.confusion_on(np.array([row.item]), np.array([row.annotator]))
-        q, pi = believed.q[row.item], (confusion[0] + believed.confusion[row.annotator]) / 2
-        joint = q[:, None] * pi
+        q, theta = posterior.answer.q[row.item], posterior.confusion([row.annotator])[0]
+        joint = q[:, None] * theta
         expected = entropy(q) + entropy(joint.sum(axis=0)) - entropy(joint.ravel())
-        assert row.gain == pytest.approx(expected, abs=1e-6)  # confusion is float32
-        assert row.performance == pytest.approx(sum(q[c] * pi[c, c] for c in range(3)))
+        assert row.gain == pytest.approx(expected)
+        assert row.performance == pytest.approx(sum(q[c] * theta[c, c] for c in range(3)))
+
+
+def test_few_matrices_at_once_change_nothing(model, noisy, monkeypatch):
+    whole = annotmix.suggest(model, noisy.X, noisy.Z, 20)
+    monkeypatch.setattr(suggestion, "MOST_ENTRIES", 1)
+    assert annotmix.suggest(model, noisy.X, noisy.Z, 20).equals(whole)
+
+
+def test_of_very_many_annotators_the_surely_good_ones_are_asked(noisy, monkeypatch):
+    """Two labels, both right, are no reason to ask somebody first."""
+    monkeypatch.setattr(suggestion, "MOST_ANNOTATORS", 2)
+    right = np.full((len(noisy.Z), 1), -1)
+    right[:2, 0] = noisy.y[:2]
+    Z = np.hstack([right, noisy.Z])
+    clf = annotmix.AnnotMixClassifier(max_epochs=2, random_state=0, progress=False).fit(noisy.X, Z)
+    asked = annotmix.suggest(clf, noisy.X, Z, 40, per_annotator=20)
+    assert set(asked["annotator"]) == {1, 2}  # right in 95 % and 80 %
 
 
 def test_limits_hold_and_known_pairs_are_left_out(model, noisy):
@@ -130,13 +146,13 @@ def test_the_little_known_are_tried(model, noisy):
 def test_annotators_without_labels_are_like_newcomers(noisy):
     Z = np.column_stack([noisy.Z, np.full(len(noisy.Z), -1)])
     clf = annotmix.AnnotMixClassifier(max_epochs=2, random_state=0, progress=False).fit(noisy.X, Z)
-    believed = beliefs(clf, noisy.X, Z)
-    asked = suggest_from(believed, 5, annotators=[5])
-    new = suggest_from(believed, 5, annotators=[], newcomers=["ann"])
+    posterior = clf.judge(noisy.X, Z)
+    asked = suggest_from(posterior, 5, annotators=[5])
+    new = suggest_from(posterior, 5, annotators=[], newcomers=["ann"])
     assert asked["item"].tolist() == new["item"].tolist()
     assert asked["gain"].tolist() == new["gain"].tolist()
-    q, pi = believed.q[asked["item"]], believed.average
-    np.testing.assert_allclose(asked["performance"], q @ np.diag(pi))
+    q, theta = posterior.answer.q[asked["item"]], posterior.confusion([5])[0]
+    np.testing.assert_allclose(asked["performance"], q @ np.diag(theta))
 
 
 def test_a_label_matrix_gives_pairs_of_indices(noisy):
@@ -158,7 +174,7 @@ def test_a_label_matrix_gives_pairs_of_indices(noisy):
         ({"per_item": 1.5}, "per_item must be a positive integer, found 1.5"),
         ({"per_annotator": 0}, "per_annotator must be a positive integer, found 0"),
         ({"per_annotator": {1: -1}}, "per_annotator of 1 must be 0 or a positive integer, found -1"),
-        ({"cost": {0: 1.0}}, "cost must name every available annotator; missing: 1, 2, 3, 4"),
+        ({"cost": {0: 1.0}}, "cost must name every available annotator; missing: 1, 2, 4, 3"),
         ({"cost": dict.fromkeys(range(5), 0)}, "The cost of 0 must be a positive number, found 0"),
         ({"credit": -1}, "credit must be 0 or a positive number, found -1"),
         ({"annotators": [7]}, "Unknown annotators 7; .* newcomers"),
@@ -170,27 +186,3 @@ def test_a_label_matrix_gives_pairs_of_indices(noisy):
 def test_wrong_arguments_are_named(model, noisy, wrong, message):
     with pytest.raises(ValueError, match=message):
         annotmix.suggest(model, noisy.X, noisy.Z, **({"budget": 1} | wrong))
-
-
-def test_beliefs_against_slow_products(model, noisy):
-    from annotmix.estimators.beliefs import EVIDENCE
-
-    believed = beliefs(model, noisy.X, noisy.Z)
-    p = model.predict_proba(noisy.X)
-    a = believed.annotations
-    for item in range(10):
-        own = np.flatnonzero(a.item == item)
-        terms = {}
-        for label in own:
-            pair = (np.array([item]), a.annotator[[label]])
-            ((_, confusion),) = believed.confusion_on(*pair)
-            terms[label] = confusion[0][:, a.label[label]] ** EVIDENCE
-        q = p[item] * np.prod(list(terms.values()), axis=0) if terms else p[item]
-        np.testing.assert_allclose(believed.q[item], q / q.sum(), atol=1e-5)
-        for label in own:
-            rest = q / terms[label]
-            np.testing.assert_allclose(believed.others[label], rest / rest.sum(), atol=1e-5)
-    total = np.zeros((5, 3, 3))
-    for label in range(len(a)):
-        total[a.annotator[label], :, a.label[label]] += believed.others[label]
-    np.testing.assert_allclose(believed.counts, total, atol=1e-4)

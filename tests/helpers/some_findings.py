@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.posterior import Posterior
 from annotmix.runs.findings import Findings, Preview
 from annotmix.runs.result_columns import make_table
 from annotmix.runs.result_tables import agreement_with_others, item_table
@@ -61,7 +62,7 @@ def invented(
     return Findings(
         title=names[0] if names else "Invented figures",
         classes=classes,
-        items=item_table(SimpleNamespace(annotations=named, q=q, p=q)),
+        items=_items(named, q),
         annotators=_annotators(named, skill, confusion),
         confusion=confusion,
         labels=long.sort_values("probability", kind="stable").reset_index(drop=True),
@@ -104,6 +105,12 @@ def bare() -> Findings:
         settings={},
         notes=[],
     )
+
+
+def _items(named: Annotations, q: Any) -> pd.DataFrame:
+    nothing = np.zeros(0, np.int64)
+    answer: Any = SimpleNamespace(q=q, gold=(nothing, nothing))
+    return item_table(Posterior(named, answer), q)
 
 
 def _annotators(named: Annotations, skill: Any, confusion: Any) -> pd.DataFrame:

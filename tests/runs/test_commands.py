@@ -290,7 +290,7 @@ def test_report_again(copied, tmp_path):
 
 def test_damaged_runs_are_one_line(copied):
     (copied / "findings" / "findings.json").write_text("{")
-    assert "damaged" in error(run("suggest", copied))
+    assert "damaged" in error(run("report", copied))
     (copied / "model" / "preparation.json").write_text("[]")
     assert "damaged" in error(run("predict", copied, copied / "labels.csv"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ from annotmix.runs.folder import RunFolder
 from annotmix.runs.predict import predict
 from annotmix.runs.request import Request
 from annotmix.runs.storage import load_findings, save_findings
-from annotmix.runs.suggest import run_beliefs, suggest
+from annotmix.runs.suggest import run_posterior, suggest
 
 
 def test_what_was_understood_is_said_first(finished):
@@ -155,10 +156,9 @@ def test_a_run_with_weights(problem, tmp_path):
                 shares.append(same.sum() / others["weight"].sum())
                 weights.append(label["weight"])
         assert row["agreement"] == pytest.approx(np.average(shares, weights=weights))
-    again = run_beliefs(tmp_path / "run")
+    again = run_posterior(tmp_path / "run")
     assert again.annotations.weight is not None
-    rows = again.annotations.pair == again.annotations.pair[0]
-    assert (again.others[rows] == again.others[rows][0]).all()  # a soft label is no evidence for itself
+    np.testing.assert_array_equal(again.consensus["probability"], found.items["probability"])
     assert evaluate(tmp_path / "run", problem / "truth.csv", Columns()).scores["majority-acc"] > 0.5
 
 
@@ -211,7 +211,7 @@ def test_valid_selects_and_scores(problem, tmp_path):
     assert found.calibration["count"].sum() == found.scores["learnt"] == (found.items["n_labels"] > 0).sum()
 
 
-def test_an_approach_without_an_annotator_model_judges_by_its_classifier(problem, tmp_path):
+def test_an_approach_without_folds_judges_by_labels_alone(problem, tmp_path):
     request = Request(
         (problem / "labels.csv",),
         tmp_path / "run",
@@ -220,11 +220,55 @@ def test_an_approach_without_an_annotator_model_judges_by_its_classifier(problem
         approach="mv-base",
     )
     found = fit(request, lambda line: None, progress=False)
-    assert any("no annotator model" in note for note in found.notes)
+    assert (
+        "mv-base has no predictions of items that it has not learnt, so labels are judged by labels alone; "
+        "annot-mix-plus has." in found.notes
+    )
     assert found.annotators.loc["w0", "accuracy"] > found.annotators.loc["w3", "accuracy"]
+    labelled = found.items["n_labels"] > 0
+    assert (found.items["label"] == found.items["classifier"])[~labelled].all()
+    alone = annotmix.load(tmp_path / "run" / "model").consensus()
+    np.testing.assert_array_equal(alone["probability"][labelled], found.items["probability"][labelled])
     assert len(found.suggestions)
     table, _ = suggest(tmp_path / "run", 5)
     assert len(table) == 5
+
+
+def test_features_of_noise_are_said_not_to_help(problem, tmp_path):
+    items = pd.read_csv(problem / "items.csv", dtype={"id": str})[["id"]]
+    rng = np.random.default_rng(0)
+    items.assign(x=rng.normal(size=len(items)), z=rng.normal(size=len(items))).to_csv(
+        tmp_path / "items.csv", index=False
+    )
+    request = Request((problem / "labels.csv",), tmp_path / "run", tmp_path / "items.csv", epochs=2)
+    found = fit(request, lambda line: None, progress=False)
+    (note,) = (note for note in found.notes if "features do not help" in note)
+    assert re.search(
+        r"judged by the labels alone \(likelihood .* 0\.\d+ without, 0\.\d+ with the class", note
+    )
+
+
+def test_the_files_say_what_the_model_says(finished):
+    out, found, _ = finished
+    model = annotmix.load(out / "model")
+    assert not any("do not help" in note for note in found.notes)
+    own = ["label", "probability", "n_labels", "agreement"]
+    pd.testing.assert_frame_equal(found.items[own], model.consensus(), check_dtype=False, check_exact=True)
+    key = ["item", "annotator"]
+    said = found.labels.sort_values(key, ignore_index=True)
+    quality = model.label_quality().sort_values(key, ignore_index=True)
+    pd.testing.assert_frame_equal(said[quality.columns], quality, check_dtype=False, check_exact=True)
+    assert (said["consensus"] == model.consensus()["label"].loc[said["item"]].to_numpy()).all()
+    annotators = model.posterior_.annotators
+    pd.testing.assert_frame_equal(
+        found.annotators[annotators.columns], annotators, check_dtype=False, check_exact=True
+    )
+    np.testing.assert_array_equal(found.confusion, model.posterior_.confusion(annotators.index))
+    for name, table in (("items", found.items), ("annotators", found.annotators), ("labels", found.labels)):
+        written = pd.read_csv(out / f"{name}.csv", dtype={"item": str})
+        np.testing.assert_allclose(
+            written.select_dtypes("number"), table.select_dtypes("number").astype(float), rtol=1e-5
+        )
 
 
 def test_texts_come_with_the_export(problem, tmp_path, monkeypatch):

@@ -102,7 +102,7 @@ def _train_and_score(configuration: Mapping[str, Any], data_dir: str | None, his
         scores[epoch] = {
             f"{part}/{score}": value for part, s in sets.items() for score, value in clf.evaluate(*s).items()
         }
-        if knows_annotators:
+        if name != "true-base":  # which has no labels of annotators
             consensus = clf.consensus(data.X, data.labels)["label"].to_numpy()
             scores[epoch]["train/consensus-acc"] = float((consensus == data.y).mean())
     return {

@@ -1,16 +1,15 @@
 """The items to label next, and the annotators to label them.
 
-For an item with class probabilities q (after the labels it has) and an annotator with confusion matrix Π on
-that very item, a further label z has the expected information
+For an item whose classes have the probabilities q in the posterior (`annotmix.posterior`) and an annotator
+with the confusion matrix θ there, a further label z has the expected information
 
-    I(class; z) = H(q Π) − Σ_c q_c H(Π_c)   bits.
+    I(class; z) = H(q θ) − Σ_c q_c H(θ_c)   bits.
 
 It is large where the item is uncertain and the annotator distinguishes its likely classes well; a spammer's
-label is worth nothing anywhere. Π is the mean of the model's matrix for the item and of the confusion matrix
-counted over all items: a network needs many labels to tell good annotators from bad ones, counting needs few.
-Little is known about annotators with few labels, so they get credit: with n labels, suggested ones included,
-they count as the best annotator of the item with the weight κ / (κ + n), and as themselves with the rest. The
-pairs with the most information for their cost are chosen one by one.
+label is worth nothing anywhere. Little is known about annotators with few labels, so they get credit: with n
+labels, suggested ones included, they count as the best annotator of the item with the weight κ / (κ + n), and
+as themselves with the rest. The pairs with the most information for their cost are chosen one by one; among
+equals, the annotator whose accuracy has the higher lower end of its interval.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from annotmix._common.words import some
-from annotmix.estimators.beliefs import Beliefs, beliefs
 from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
 from annotmix.labels.names import as_names, locate
+from annotmix.labels.posterior import Posterior
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -35,6 +34,8 @@ Index = NDArray[np.int64]
 #: Pairs (item, annotator) that are scored; with more, the most uncertain items and the best annotators.
 MOST_PAIRS = 500_000
 MOST_ANNOTATORS = 500
+#: Entries of the confusion matrices that are in memory at once.
+MOST_ENTRIES = 2**22
 #: κ, labels after which an annotator is half known.
 CREDIT = 5.0
 
@@ -86,10 +87,10 @@ def suggest(
     DataFrame, best first
         `item`, `annotator`, `gain` (in bits) and `performance` (the chance that this annotator is right on
         this item), both without credit, and `cost` if costs were passed. Annotators without labels have
-        the mean of the others. The limits can leave a part of the budget.
+        the confusion matrix of all labels together. The limits can leave a part of the budget.
     """
     return suggest_from(
-        beliefs(model, X, annotations, items),
+        model.judge(X, annotations, items=items),
         budget,
         annotators=annotators,
         newcomers=newcomers,
@@ -101,7 +102,7 @@ def suggest(
 
 
 def suggest_from(
-    believed: Beliefs,
+    posterior: Posterior,
     budget: float,
     *,
     annotators: Iterable[Any] | None = None,
@@ -111,22 +112,22 @@ def suggest_from(
     cost: Mapping[Any, float] | None = None,
     credit: float = CREDIT,
 ) -> pd.DataFrame:
-    """`suggest`, from the model's beliefs."""
+    """`suggest`, from the posterior of the items."""
     _require_number("budget", budget, whole=False)
     _require_number("per_item", per_item, whole=True)
     _require_number("credit", credit, whole=False, zero=True)
-    who, names = _annotators(believed, annotators, list(newcomers))
+    who, names = _annotators(posterior, annotators, list(newcomers))
     price = _prices(cost, names)
     limit = _limits(per_annotator, names, budget, price)
-    rows = _items(believed, budget / price.min(), per_item, len(who))
-    gain, performance = _expected(believed, rows, who)
-    labels = np.where(who < 0, 0, believed.annotations.labels_per_annotator[who])
-    free = _without_label(believed, rows, who)
+    rows = _items(posterior, budget / price.min(), per_item, len(who))
+    gain, performance = _expected(posterior, rows, who)
+    labels = np.where(who < 0, 0, posterior.annotations.labels_per_annotator[who])
+    free = _without_label(posterior, rows, who)
     chosen = _greedy(gain, free, labels, budget, per_item, limit, price, credit)
     item, column = (np.array([pair[axis] for pair in chosen], dtype=np.int64) for axis in (0, 1))
     table = pd.DataFrame(
         {
-            "item": believed.annotations.items[rows[item]],
+            "item": posterior.annotations.items[rows[item]],
             "annotator": names[column],
             "gain": gain[item, column],
             "performance": performance[item, column],
@@ -144,13 +145,14 @@ def _require_number(name: str, value: Any, *, whole: bool, zero: bool = False) -
 
 
 def _annotators(
-    believed: Beliefs, wanted: Iterable[Any] | None, newcomers: list[Any]
+    posterior: Posterior, wanted: Iterable[Any] | None, newcomers: list[Any]
 ) -> tuple[Index, NDArray[Any]]:
-    """Positions and names of the available annotators; -1 for newcomers.
+    """Positions and names of the available annotators; -1 for newcomers, who come last.
 
-    Where nobody is named and the model knows very many annotators, these are the most surely good ones.
+    Best first by the lower end of the interval of their accuracy. Where nobody is named and the model knows
+    very many annotators, these are the first ones.
     """
-    known = believed.annotations.annotators
+    known = posterior.annotations.annotators
     if wanted is not None:
         names = np.array(list(wanted), dtype=object)
         who = locate(names, known)
@@ -159,7 +161,6 @@ def _annotators(
                 f"Unknown annotators {some(names[who < 0])}; the model knows {some(known)}. Name new "
                 "annotators as newcomers."
             )
-        who = np.unique(who)
     else:
         who = np.arange(len(known))
     if not len(who) + len(newcomers):
@@ -169,12 +170,10 @@ def _annotators(
         raise ValueError(
             f"newcomers names {some(new[old])}, but the model knows them; name them in annotators."
         )
-    if wanted is None and len(who) > MOST_ANNOTATORS:
-        a = believed.annotations
-        weight = believed.right_by_others if a.weight is None else believed.right_by_others * a.weight
-        right = np.bincount(a.annotator, weight, len(known))
-        sure = (right + 1) / (a.total(a.annotator, len(known)) + 2)
-        who = np.sort(np.argsort(-sure, kind="stable")[:MOST_ANNOTATORS])
+    best_first = locate(posterior.annotators.index.to_numpy(), known)
+    who = best_first[np.isin(best_first, who)]
+    if wanted is None:
+        who = who[:MOST_ANNOTATORS]
     names = as_names([*known[who].tolist(), *newcomers], None, "annotators")
     return np.concatenate([who, np.full(len(newcomers), -1)]), names
 
@@ -207,42 +206,40 @@ def _limits(
     return share
 
 
-def _items(believed: Beliefs, most_labels: float, per_item: int, n_annotators: int) -> Index:
+def _items(posterior: Posterior, most_labels: float, per_item: int, n_annotators: int) -> Index:
     """Rows of the most uncertain items: no label has more information than the item's entropy."""
-    n = min(math.ceil(most_labels), len(believed.q) * n_annotators)
+    n = min(math.ceil(most_labels), len(posterior.answer.q) * n_annotators)
     most = max(math.ceil(n / per_item), min(4 * n + 100, MOST_PAIRS // n_annotators))
-    return np.argsort(-_entropy(believed.q), kind="stable")[:most]
+    return np.argsort(-_entropy(posterior.answer.q), kind="stable")[:most]
 
 
-def _expected(believed: Beliefs, rows: Index, who: Index) -> tuple[Floats, Floats]:
+def _expected(posterior: Posterior, rows: Index, who: Index) -> tuple[Floats, Floats]:
     """Expected bits, and chance of a right label, of every pair; shapes (len(rows), len(who)).
 
-    An annotator without labels is the average one.
+    An annotator without labels has the matrix of all labels together.
     """
-    seen = (who >= 0) & (believed.annotations.labels_per_annotator[who] > 0)
+    q, counted = posterior.answer.q[rows], posterior.counted
     gain, performance = np.empty((2, len(rows), len(who)))
-    gain[:, ~seen], performance[:, ~seen] = (
-        part[:, None] for part in _about_label(believed.q[rows], believed.average[None])
-    )
-    row, annotator = np.repeat(rows, seen.sum()), np.tile(who[seen], len(rows))
-    pairs = np.empty((2, len(row)))
-    for chunk, confusion in believed.confusion_on(row, annotator):
-        counted = believed.confusion[annotator[chunk]]
-        pairs[:, chunk] = _about_label(believed.q[row[chunk]], (confusion + counted) / 2)
-    gain[:, seen], performance[:, seen] = pairs.reshape(2, len(rows), -1)
+    seen = (who >= 0) & (posterior.annotations.labels_per_annotator[who] > 0)
+    known, new = np.flatnonzero(seen), np.flatnonzero(~seen)
+    step = max(1, MOST_ENTRIES // q.shape[1] ** 2)
+    for first in range(0, len(known), step):
+        columns = known[first : first + step]
+        for m, theta in zip(columns, counted.matrices(who[columns]), strict=True):
+            gain[:, m], performance[:, m] = _about_label(q, theta)
+    if len(new):
+        gain[:, new], performance[:, new] = (part[:, None] for part in _about_label(q, counted.common))
     return np.maximum(gain, 0), performance
 
 
-def _about_label(q: Floats, confusion: Floats) -> tuple[Floats, Floats]:
-    """I(class; label) in bits and P(label is right), shapes (n,), from q, (n, C), and Π, (n or 1, C, C)."""
-    label = (q[:, None] @ confusion)[:, 0]
-    right = (q * np.diagonal(confusion, axis1=1, axis2=2)).sum(axis=1)
-    return _entropy(label) - (q * _entropy(confusion)).sum(axis=1), right
+def _about_label(q: Floats, theta: Floats) -> tuple[Floats, Floats]:
+    """I(class; label) in bits and P(label is right), shapes (n,), from q, (n, C), and θ, (C, C)."""
+    return _entropy(q @ theta) - q @ _entropy(theta), q @ np.diag(theta)
 
 
-def _without_label(believed: Beliefs, rows: Index, who: Index) -> NDArray[np.bool_]:
+def _without_label(posterior: Posterior, rows: Index, who: Index) -> NDArray[np.bool_]:
     """Pairs that have no label yet, shape (len(rows), len(who))."""
-    a = believed.annotations
+    a = posterior.annotations
     row_of, column_of = np.full(a.n_items, -1), np.full(a.n_annotators, -1)
     row_of[rows], column_of[who[who >= 0]] = np.arange(len(rows)), np.flatnonzero(who >= 0)
     row, column = row_of[a.item], column_of[a.annotator]

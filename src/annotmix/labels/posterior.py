@@ -93,8 +93,12 @@ class Posterior:
         who = locate(names, known)
         if (who < 0).any():
             raise ValueError(f"Unknown annotators: {some(names[who < 0])}. Known are {some(known)}.")
-        counted = Confusion(Labelled(self.annotations), self.answer.q, self.answer.confusion.shrinkage)
-        return counted.matrices(who)
+        return self.counted.matrices(who)
+
+    @cached_property
+    def counted(self) -> Confusion:
+        """The confusion matrices of the annotators, counted with the probabilities of the items' classes."""
+        return Confusion(Labelled(self.annotations), self.answer.q, self.answer.confusion.shrinkage)
 
     def _repr_html_(self) -> str:
         return str(self.consensus._repr_html_())

@@ -16,25 +16,30 @@ from numpy.typing import NDArray
 import annotmix
 from annotmix._common.files import save_array, write_json
 from annotmix.estimators import make_classifier
-from annotmix.estimators.beliefs import beliefs
 from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
 from annotmix.estimators.parameters import Network, resolve_network
 from annotmix.estimators.suggestion import suggest_from
+from annotmix.labels.posterior import Posterior
 from annotmix.runs.evaluate import score
 from annotmix.runs.findings import Findings, Preview, doubts
 from annotmix.runs.folder import RunFolder
 from annotmix.runs.inputs import Inputs, Say, read_inputs, understood_lines
 from annotmix.runs.prepare import ItemPreparation, fit_item_preparation
 from annotmix.runs.previews import make_previews
-from annotmix.runs.request import Request
+from annotmix.runs.request import DEFAULT_APPROACH, Request
 from annotmix.runs.result_columns import make_table
-from annotmix.runs.result_tables import make_tables
+from annotmix.runs.result_tables import make_tables, posterior_of_items
 from annotmix.runs.storage import write_findings
 from annotmix.training.processes import by_torchrun
 from annotmix.training.tensor_files import ModelFileError
 
 Floats = NDArray[np.float32]
 
+#: How the interval of an annotator's accuracy is made (`annotmix.labels.posterior.annotator_table`).
+INTERVAL = (
+    "95 % of a Beta distribution with the mean m = (r + 1/2) / (n + 1) and the variance m (1 - m) / (n + 2) "
+    "+ sum p (1 - p) / (n + 1)^2; p is the chance that a label is right, r the sum of p over the n labels"
+)
 #: Suggestions that are made with a run.
 SUGGESTIONS = 100
 
@@ -125,15 +130,10 @@ def _findings(
     model: MultiAnnotatorClassifier,
     previews: Mapping[str, Preview] | None,
 ) -> Findings:
-    believed = beliefs(model, X, inputs.annotations, inputs.items.ids)
-    tables = make_tables(believed)
-    suggestions = make_table("suggestions", suggest_from(believed, SUGGESTIONS))
-    notes = [*inputs.notes, *doubts(tables["items"])]
-    if not believed.knows_annotators:
-        notes.append(
-            f"{request.approach} has no annotator model: labels are the classifier's alone, and "
-            "annotators are judged by it."
-        )
+    posterior, classifier = posterior_of_items(model, X)
+    tables = make_tables(posterior, classifier)
+    suggestions = make_table("suggestions", suggest_from(posterior, SUGGESTIONS))
+    notes = [*inputs.notes, *doubts(tables["items"]), *_evidence(request.approach, posterior)]
     if n_lost := inputs.understood["n not matched"]:
         notes.append(f"{n_lost} labelled items had no {inputs.items.kind} and were left out.")
     findings = Findings(
@@ -150,6 +150,22 @@ def _findings(
     return score(findings, inputs.truth) if inputs.truth else findings
 
 
+def _evidence(approach: str, posterior: Posterior) -> list[str]:
+    """A note where labels are judged by the labels alone."""
+    if posterior.helps:
+        return []
+    without, with_classifier, rise = posterior.likelihood
+    if np.isnan(rise):
+        return [
+            f"{approach} has no predictions of items that it has not learnt, so labels are judged by labels "
+            f"alone; {DEFAULT_APPROACH} has."
+        ]
+    return [
+        "The features do not help: labels are judged by the labels alone (likelihood of a label given the "
+        f"others {np.exp(without):.3f} without, {np.exp(with_classifier):.3f} with the classifier)."
+    ]
+
+
 def _settings(
     request: Request, preparation: ItemPreparation, model: MultiAnnotatorClassifier
 ) -> dict[str, Any]:
@@ -161,7 +177,7 @@ def _settings(
         "seed": request.seed,
         "parameters": {name: params[name] for name in [*shown, *model._approach.hyper_parameters()]},
         "encoder": preparation.encoder_name,
-        "interval": "95 %, Jeffreys: Beta(r + 1/2, n - r + 1/2), r of n labels expected to be right",
+        "interval": INTERVAL,
         "versions": _versions(),
         "command": request.command(),
     }

@@ -47,7 +47,13 @@ TABLES = {
         Column("item", "item", "the item", "Item"),
         Column("label", "class", "most probable class, by classifier and labels together", "Label found"),
         Column("probability", "share", "chance that the label found is right", "Sure"),
-        Column("classifier", "class", "most probable class by the classifier, which sees the item alone"),
+        Column("gold", "class", "true class of the item, where --gold gave it"),
+        Column(
+            "classifier",
+            "class",
+            "most probable class by the classifier, which sees the item alone and, where the approach "
+            "allows, has not learnt its labels",
+        ),
         Column("votes", "text", "votes of each class, most first: cat (3), dog (1)", "Votes"),
         Column("majority", "class", "class with the most votes, the first of several"),
         Column("differs", "text", "whether the label found is not among the classes with the most votes"),
@@ -66,7 +72,7 @@ TABLES = {
         Column(
             "accuracy",
             "interval",
-            "estimated chance that a label is right, with a 95 % interval",
+            "estimated chance that a label is right, with a 95 % interval; best first by its lower end",
             "Accuracy",
             ("low", "high"),
         ),

@@ -1,55 +1,76 @@
-"""The tables of a run, from the beliefs of a fitted model; `result_columns.py` explains them."""
+"""The tables of a run, from the posterior of its labels; `result_columns.py` explains them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import beta
 
-from annotmix.estimators.beliefs import Beliefs
+from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
 from annotmix.labels.annotations import ROUNDING, Annotations
+from annotmix.labels.confusion import Labelled
+from annotmix.labels.posterior import Posterior
 from annotmix.runs.result_columns import make_table
 
 Floats = NDArray[np.float64]
 
-#: Probability of the intervals.
-LEVEL = 0.95
+
+def posterior_of_items(model: MultiAnnotatorClassifier, X: Any) -> tuple[Posterior, Floats]:
+    """The posterior of a model's training items X, and what its classifier alone says, shape (N, C).
+
+    The classifier's part are predictions by networks that have not learnt the item, of items without labels
+    those of the final one. The posterior is `model.posterior_`; but an approach that has no predictions of
+    items that it has not learnt judges those without labels by its classifier.
+    """
+    posterior, p = model.posterior_, model.predict_proba(X)
+    labelled = posterior.annotations.labels_per_item > 0
+    if model.unseen_proba_ is not None:
+        p[labelled] = model.unseen_proba_[labelled]
+        return posterior, p
+    known = labelled.copy()
+    known[posterior.answer.gold[0]] = True
+    q = np.where(known[:, None], posterior.answer.q, p)
+    return Posterior(posterior.annotations, replace(posterior.answer, q=q)), p
 
 
-def make_tables(believed: Beliefs) -> dict[str, Any]:
-    """The parts of `Findings` that need beliefs: items, annotators, labels, confusion."""
+def make_tables(posterior: Posterior, classifier: Floats) -> dict[str, Any]:
+    """The parts of `Findings` about items, annotators and labels.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    classifier : array, shape (N, C)
+        Class probabilities of the items by the classifier alone.
+    """
+    names = posterior.annotators.index
+    confusion = posterior.confusion(names)
     return {
-        "items": item_table(believed),
-        "annotators": annotator_table(believed),
-        "labels": label_table(believed),
-        "confusion": believed.confusion,
+        "items": item_table(posterior, classifier),
+        "annotators": annotator_table(posterior, confusion),
+        "labels": label_table(posterior),
+        "confusion": confusion,
     }
 
 
-def item_table(believed: Beliefs) -> pd.DataFrame:
-    """One row per item."""
-    a, classes = believed.annotations, believed.annotations.classes
-    best = believed.q.argmax(axis=1)
+def item_table(posterior: Posterior, classifier: Floats) -> pd.DataFrame:
+    """One row per item; `classifier` as in `make_tables`."""
+    a, consensus = posterior.annotations, posterior.consensus
     votes = _Votes(a)
-    n = a.labels_per_item
-    return make_table(
-        "items",
-        {
-            "item": a.items,
-            "label": classes[best],
-            "probability": believed.q.max(axis=1),
-            "classifier": classes[believed.p.argmax(axis=1)],
-            "votes": votes.texts,
-            "majority": votes.majority,
-            "differs": (n > 0) & ~votes.most(best),
-            "n_labels": n,
-            "agreement": a.agreement_with(best),
-            "disagreement": votes.entropy,
-        },
+    table = consensus.reset_index().assign(
+        classifier=a.classes[classifier.argmax(axis=1)],
+        votes=votes.texts,
+        majority=votes.majority,
+        differs=(a.labels_per_item > 0) & ~votes.most(posterior.answer.q.argmax(axis=1)),
+        disagreement=votes.entropy,
     )
+    item, label = posterior.answer.gold
+    if len(item):
+        table["gold"] = ""
+        table.loc[item, "gold"] = a.classes[label]
+    return make_table("items", table)
 
 
 class _Votes:
@@ -86,35 +107,18 @@ class _Votes:
         return np.bincount(self.item[won], minlength=self.n_items) > 0
 
 
-def annotator_table(believed: Beliefs) -> pd.DataFrame:
-    """One row per annotator.
+def annotator_table(posterior: Posterior, confusion: Floats) -> pd.DataFrame:
+    """One row per annotator, best first by the lower end of the interval.
 
-    The accuracy is the expected share of right labels, each label judged by all evidence but itself. Its
-    interval is Jeffreys' for a share, Beta(r + ½, n − r + ½) with r the expected number of right labels among
-    n: it says how far few labels can be trusted, and takes the model's probabilities as they are. Labels with
-    weights count by them, in r and in n.
+    `confusion` are the matrices of the annotators in this order, shape (M, C, C).
     """
-    a = believed.annotations
-    n = a.total(a.annotator, a.n_annotators)
-    right = _sums(a, believed.right_by_others)
-    with np.errstate(invalid="ignore"):
-        accuracy = right / n
-    tail = (1 - LEVEL) / 2
-    low, high = (beta.ppf(chance, right + 0.5, np.maximum(n - right, 0) + 0.5) for chance in (tail, 1 - tail))
-    names, rates = _frequent_confusion(believed)
-    return make_table(
-        "annotators",
-        {
-            "annotator": a.annotators,
-            "n_labels": a.labels_per_annotator,
-            "accuracy": accuracy,
-            "low": np.fmin(low, accuracy),
-            "high": np.fmax(high, accuracy),
-            "agreement": agreement_with_others(a),
-            "confusion": names,
-            "confusion_rate": rates,
-        },
+    a, table = posterior.annotations, posterior.annotators
+    order = pd.Index(a.annotators).get_indexer(table.index)
+    names, rates = _frequent_confusion(a.classes, _expected_counts(posterior)[order], confusion)
+    table = table.reset_index().assign(
+        agreement=agreement_with_others(a)[order], confusion=names, confusion_rate=rates
     )
+    return make_table("annotators", table)
 
 
 def agreement_with_others(a: Annotations) -> Floats:
@@ -130,15 +134,16 @@ def agreement_with_others(a: Annotations) -> Floats:
         return np.asarray(total / np.bincount(annotator, weights=one, minlength=a.n_annotators))
 
 
-def _sums(a: Annotations, values: Floats) -> Floats:
-    """Sums of values of labels, shape (n_labels,), times their weights, by annotator; shape (M,)."""
-    weighted = values if a.weight is None else values * a.weight
-    return np.asarray(np.bincount(a.annotator, weights=weighted, minlength=a.n_annotators), dtype=np.float64)
+def _expected_counts(posterior: Posterior) -> Floats:
+    """Expected number of labels k that each annotator gave items of class c, shape (M, C, C)."""
+    a, labelled = posterior.annotations, Labelled(posterior.annotations)
+    counts = np.zeros((a.n_annotators, a.n_classes, a.n_classes))
+    counts[labelled.annotator_of_cell, :, labelled.label_of_cell] = labelled.by_cell @ posterior.answer.q
+    return counts
 
 
-def _frequent_confusion(believed: Beliefs) -> tuple[list[str], Floats]:
+def _frequent_confusion(classes: NDArray[Any], counts: Floats, confusion: Floats) -> tuple[list[str], Floats]:
     """The confusion with the most expected labels, at least half a label, and its rate."""
-    counts, classes = believed.counts, believed.annotations.classes
     n_classes = len(classes)
     off = np.where(np.eye(n_classes, dtype=bool), 0.0, counts).reshape(len(counts), -1)
     best = off.argmax(axis=1)
@@ -148,14 +153,13 @@ def _frequent_confusion(believed: Beliefs) -> tuple[list[str], Floats]:
     names = [
         f"{classes[c]} → {classes[k]}" if ok else "" for c, k, ok in zip(true, label, enough, strict=True)
     ]
-    return names, np.where(enough, believed.confusion[rows, true, label], np.nan)
+    return names, np.where(enough, confusion[rows, true, label], np.nan)
 
 
-def label_table(believed: Beliefs) -> pd.DataFrame:
+def label_table(posterior: Posterior) -> pd.DataFrame:
     """One row per label, least likely right first; with weights, by weight × chance of an error."""
-    a, best = believed.annotations, believed.q.argmax(axis=1)
-    table = a.to_long().assign(consensus=a.classes[best[a.item]], probability=believed.right)
-    table = make_table("labels", table)
+    a, best = posterior.annotations, posterior.consensus["label"].to_numpy()
+    table = make_table("labels", posterior.label_quality.assign(consensus=best[a.item]))
     if "weight" not in table:
         return table.sort_values("probability", kind="stable", ignore_index=True)
     wrong = table["weight"] * (1 - table["probability"])

@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 
 from annotmix._common.words import some
-from annotmix.estimators.beliefs import Beliefs, beliefs
 from annotmix.estimators.suggestion import suggest_from
-from annotmix.labels.annotations import Annotations
+from annotmix.labels.posterior import Posterior
 from annotmix.reading import read_availability
 from annotmix.runs.folder import RunFolder
+from annotmix.runs.result_tables import posterior_of_items
 
 
 def suggest(
@@ -47,12 +47,12 @@ def suggest(
     """
     if available is not None and annotators is not None:
         raise ValueError("Name the available annotators one by one or in a table, not both.")
-    believed = run_beliefs(run)
+    posterior = run_posterior(run)
     limits: dict[str, Any] = {"annotators": annotators, "per_item": per_item, "per_annotator": per_annotator}
     notes: list[str] = []
     if available is not None:
         availability = read_availability(available)
-        known = set(believed.annotations.annotators)
+        known = set(posterior.annotations.annotators)
         new = [name for name in availability.names if name not in known]
         load = (
             availability.load
@@ -66,7 +66,7 @@ def suggest(
             notes.append(
                 f"{len(new)} of {len(availability.names)} annotators are new to the run: {some(new)}."
             )
-    table = suggest_from(believed, budget, **limits)
+    table = suggest_from(posterior, budget, **limits)
     if "cost" in table:
         notes.append(f"{len(table)} labels for {table['cost'].sum():g} of {budget:g}.")
     elif len(table) < int(budget):
@@ -74,12 +74,7 @@ def suggest(
     return table, notes
 
 
-def run_beliefs(run: Path) -> Beliefs:
-    """The beliefs of a run's model about its items, given their labels."""
+def run_posterior(run: Path) -> Posterior:
+    """The posterior of a run's items, given their labels."""
     folder = RunFolder(run)
-    findings = folder.findings()
-    items = list(findings.items.index)
-    annotations = Annotations.from_long(
-        findings.labels, items=items, annotators=findings.annotators.index, classes=findings.classes
-    )
-    return beliefs(folder.model(), folder.features(), annotations, items)
+    return posterior_of_items(folder.model(), folder.features())[0]
