@@ -29,9 +29,11 @@ from annotmix.estimators.crowd import crowd_classifier
 
 
 def classifier(estimator=None, **params):
-    """A quick classifier: naive Bayes."""
+    """A quick classifier: naive Bayes, two folds, two rounds."""
     estimator = GaussianNB() if estimator is None else estimator
-    return CrowdClassifier(estimator, **({"random_state": 0, "progress": False} | params))
+    return CrowdClassifier(
+        estimator, **({"cv": 2, "rounds": 2, "random_state": 0, "progress": False} | params)
+    )
 
 
 def accuracy(consensus, y):
@@ -111,6 +113,7 @@ def test_other_items_are_judged_by_classifier_and_labels(crowd):
         Annotations.from_matrix(Z[300:], classes=[0, 1, 2]), clf.predict_proba(X[300:]), np.full(100, -1)
     )
     np.testing.assert_array_equal(consensus["probability"], q.max(axis=1))
+    np.testing.assert_array_equal(clf.judge(X[300:], Z[300:]).probabilities, q)
     with pytest.warns(UserWarning, match="without X and y"):
         clf.consensus(X[:300], Z[:300])
 
