@@ -54,13 +54,14 @@ def score(findings: Findings, truth: Mapping[str, str]) -> Findings:
         one row per bin of the consensus' probability. In `annotators`: `real_accuracy` and `n_checked`.
     """
     items = findings.items
+    truth, notes = _without_gold(items, truth)
     known = [item for item in truth if item in items.index]
     if not known:
         raise ValueError(
             f"None of the {len(truth)} items with a true label is an item of the run. True labels are about "
             f"{some(list(truth))}, the run about {some(list(items.index))}."
         )
-    notes = list(findings.notes)
+    notes = [*findings.notes, *notes]
     if len(known) < len(truth):
         lost = [item for item in truth if item not in items.index]
         notes.append(
@@ -88,6 +89,22 @@ def score(findings: Findings, truth: Mapping[str, str]) -> Findings:
         "ece": float((gap * calibration["count"]).sum() / len(known)),
     }
     return replace(findings, scores=scores, calibration=calibration, annotators=annotators, notes=notes)
+
+
+def _without_gold(items: pd.DataFrame, truth: Mapping[str, str]) -> tuple[Mapping[str, str], list[str]]:
+    """True labels of items whose true label was not learnt, and a note about the others."""
+    if "gold" not in items:
+        return truth, []
+    learnt = set(items.index[items["gold"] != ""])
+    left = {item: label for item, label in truth.items() if item not in learnt}
+    if not left:
+        raise ValueError(f"All {len(truth)} items with a true label are items of --gold, which were learnt.")
+    if len(left) == len(truth):
+        return truth, []
+    return left, [
+        f"{len(truth) - len(left)} of {len(truth)} true labels are about items of --gold, which were learnt; "
+        "they do not count in the scores."
+    ]
 
 
 def _majority_accuracy(labels: pd.DataFrame, true: pd.Series) -> float:
