@@ -120,6 +120,8 @@ def test_another_run_cannot_be_resumed(problem, tmp_path, monkeypatch):
         patch.setattr(engine, "_note", interrupt)
         fit(problem, tmp_path / "run")
     assert "cannot be resumed" in error(fit(problem, tmp_path / "run", "--resume", "--seed", "1"))
+    gold = problem / "truth.csv"
+    assert "cannot be resumed" in error(fit(problem, tmp_path / "run", "--resume", "--gold", gold))
 
 
 @pytest.mark.parametrize("full", ["items.csv", "findings.json", "run.json"])
@@ -151,6 +153,10 @@ def test_mistakes_leave_nothing_behind(problem, tmp_path):
     empty.write_text("")
     alike.write_text("item,annotator,label\n000,a,yes\n001,b,yes\n")
     (tmp_path / "photos").mkdir()
+    elsewhere, strange, one = (tmp_path / f"{name}.csv" for name in ("elsewhere", "strange", "one"))
+    elsewhere.write_text("id,truth\nq1,a\n")
+    strange.write_text("id,truth\n000,z\n")
+    one.write_text("id,truth\n000,a\n")
     labels, items = problem / "labels.csv", problem / "items.csv"
     for arguments, expected in (
         ((tmp_path / "lables.csv", "--features", items), "There is no file"),
@@ -166,6 +172,16 @@ def test_mistakes_leave_nothing_behind(problem, tmp_path):
         ((labels, "--features", nameless), "no column for the item, such as 'item'"),
         ((labels, "--features", nameless), "Name the column with --item-column NAME"),
         ((labels, "--features", items, "--valid", other), "Call the column 'truth'"),
+        ((labels, "--features", items, "--gold", other), "Call the column 'truth'"),
+        (
+            (labels, "--features", items, "--gold", elsewhere),
+            "None of the 1 items in --gold is among the 150",
+        ),
+        ((labels, "--features", items, "--gold", strange), "--gold has labels that no annotator gave: 'z'."),
+        (
+            (labels, "--features", items, "--gold", one, "--valid", one),
+            "All 1 items in --valid are in --gold",
+        ),
         ((labels, "--features", other), "None of the"),
         ((labels,), "--features FILE, --text FILE or --images FOLDER"),
         ((labels, "--features", other, "--images", tmp_path), "Give one of"),

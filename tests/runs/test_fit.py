@@ -14,7 +14,7 @@ import annotmix
 from annotmix.labels.aggregation import majority_vote
 from annotmix.labels.annotations import Annotations
 from annotmix.reading import Columns
-from annotmix.runs.evaluate import evaluate
+from annotmix.runs.evaluate import evaluate, score
 from annotmix.runs.findings import doubts
 from annotmix.runs.fit import fit
 from annotmix.runs.folder import RunFolder
@@ -209,6 +209,59 @@ def test_valid_selects_and_scores(problem, tmp_path):
     assert "valid/clf-acc" in found.history
     assert found.scores["n"] == 150
     assert found.calibration["count"].sum() == found.scores["learnt"] == (found.items["n_labels"] > 0).sum()
+
+
+@pytest.fixture
+def some_gold(problem, tmp_path):
+    """A file with the true labels of 30 items, and of one that does not exist."""
+    truth = pd.read_csv(problem / "truth.csv", dtype=str)
+    gold = pd.concat([truth.head(30), pd.DataFrame({"id": ["elsewhere"], "truth": ["a"]})])
+    gold.to_csv(tmp_path / "gold.csv", index=False)
+    return tmp_path / "gold.csv", truth.head(30).set_index("id")["truth"]
+
+
+def test_gold_is_learnt_and_fixed_and_valid_is_scored_without_it(problem, some_gold, tmp_path):
+    path, gold = some_gold
+    request = Request(
+        (problem / "labels.csv",), tmp_path / "run", features=problem / "items.csv", epochs=4,
+        valid=problem / "truth.csv", gold=path,
+    )  # fmt: skip
+    said = []
+    found = fit(request, said.append, progress=False)
+    items = found.items
+    assert items["gold"].head(30).tolist() == items["label"].head(30).tolist() == gold.tolist()
+    assert (items["probability"].head(30) == 1).all()
+    assert (items["gold"].iloc[30:] == "").all()
+    assert items["probability"].iloc[30:].max() < 1
+    own = found.labels[found.labels["item"].isin(gold.index)]
+    right = own["label"].to_numpy() == gold.loc[own["item"]].to_numpy()
+    np.testing.assert_array_equal(own["probability"], right.astype(float))
+    assert found.scores["n"] == found.calibration["count"].sum() == 120
+    for note in (
+        "1 of 31 items in --gold are not among the items: 'elsewhere'.",
+        "30 of 150 items in --valid are in --gold too; they are learnt, so they neither choose the epoch nor "
+        "count in the scores.",
+    ):
+        assert note in found.notes
+        assert any(note in line for line in said)
+    run = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert run["request"]["gold"] == str(path)
+    assert run["settings"]["gold"] == "true labels of 30 items"
+    assert [source["role"] for source in run["inputs"]] == ["labels", "features", "valid", "gold"]
+    assert f"--gold {path}" in run["settings"]["command"]
+    again = evaluate(tmp_path / "run", problem / "truth.csv", Columns())
+    assert again.scores == found.scores
+    assert any("30 of 150 true labels are about items of --gold" in note for note in again.notes)
+    with pytest.raises(ValueError, match="All 30 items with a true label are items of --gold"):
+        score(found, gold.to_dict())
+    model = annotmix.load(tmp_path / "run" / "model")
+    assert model.consensus()["label"].tolist() == items["label"].tolist()
+
+
+def test_without_gold_there_is_no_column_of_it(finished):
+    out, found, _ = finished
+    assert "gold" not in found.items
+    assert "gold" not in json.loads((out / "run.json").read_text())["settings"]
 
 
 def test_an_approach_without_folds_judges_by_labels_alone(problem, tmp_path):

@@ -31,7 +31,17 @@ def fit(
         int, typer.Option(min=1, help="Processes that train together, one thread or GPU each.")
     ] = 1,
     valid: Annotated[
-        Path | None, typer.Option(help="Clean labels of some items; the best epoch on them is kept.")
+        Path | None,
+        typer.Option(
+            help="True labels of some items that only choose the epoch and give scores; never learnt."
+        ),
+    ] = None,
+    gold: Annotated[
+        Path | None,
+        typer.Option(
+            help="True labels of some items that are learnt and fixed: the items keep them, and annotators "
+            "are judged by them. In the same formats as --valid."
+        ),
     ] = None,
     encoder: Annotated[
         str | None,
@@ -65,7 +75,7 @@ def fit(
         images=images, format=form, item=item, annotator=annotator, label=label, weight=weight,
         item_column=item_column, missing=tuple(missing or ()), include=tuple(include or ()),
         exclude=tuple(exclude or ()), encoder=encoder, approach=approach, epochs=epochs, valid=valid,
-        seed=seed, devices=devices, resume=resume, overwrite=overwrite,
+        gold=gold, seed=seed, devices=devices, resume=resume, overwrite=overwrite,
     )  # fmt: skip
     with one_line(*MISTAKES), interruptible(lambda: _continue(request)):
         from annotmix.runs.fit import fit as run_fit

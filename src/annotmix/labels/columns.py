@@ -38,7 +38,10 @@ ALIASES = {
 ALIASES["truth"] += ALIASES["label"]
 #: Roles with the same aliases but other options: the item in a file of features, texts or clean labels, the
 #: clean label, and the available annotator.
-ALIASES |= {"id": ALIASES["item"], "valid": ALIASES["truth"], "available": ALIASES["annotator"]}
+ALIASES |= {
+    "id": ALIASES["item"], "valid": ALIASES["truth"], "gold": ALIASES["truth"],
+    "available": ALIASES["annotator"],
+}  # fmt: skip
 #: Advice where the column of a role is not found in a file.
 HINTS = {
     "item": "Name the column with --item NAME.",
@@ -49,9 +52,13 @@ HINTS = {
     "text": "Name the column with --text-column NAME.",
     "id": "Name the column with --item-column NAME.",
     "valid": "Call the column 'truth'.",
+    "gold": "Call the column 'truth'.",
     "available": "Call the column 'annotator'.",
 }
-_CALLED = {"id": "item", "valid": "true label", "truth": "true label", "available": "annotator"}
+_CALLED = {
+    "id": "item", "valid": "true label", "gold": "true label", "truth": "true label",
+    "available": "annotator",
+}  # fmt: skip
 
 
 def find_column(columns: Sequence[Any], role: str, named: str | None = None, file: str | None = None) -> str:
@@ -60,7 +67,7 @@ def find_column(columns: Sequence[Any], role: str, named: str | None = None, fil
     Parameters
     ----------
     columns : sequence of str
-    role : {"item", "annotator", "label", "weight", "truth", "text", "id", "valid", "available"}
+    role : {"item", "annotator", "label", "weight", "truth", "text", "id", "valid", "gold", "available"}
     named : str, optional
         The name that the user chose; by default the column is found by the aliases of the role.
     file : str, optional

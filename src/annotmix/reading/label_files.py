@@ -84,10 +84,10 @@ def read_labels(
 def read_truth(path: Path, columns: Columns, role: str = "truth") -> tuple[dict[str, str], list[str], Source]:
     """True labels by item: a table with one row per item.
 
-    `role` is "truth", or "valid" for `annotmix fit --valid`.
+    `role` is "truth", or "valid" and "gold" for these options of `annotmix fit`.
     """
     file = InputFile(path)
-    item = find_column(file.table.columns, "id" if role == "valid" else "item", columns.item, path.name)
+    item = find_column(file.table.columns, "item" if role == "truth" else "id", columns.item, path.name)
     label = find_column(file.table.columns, role, columns.label, path.name)
     if item == label:
         raise ValueError(f"{path.name!r}: item and true label must be two columns, found only {item!r}.")

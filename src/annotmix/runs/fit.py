@@ -111,7 +111,7 @@ def _train(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*items have no labels.*")  # said already
         try:
-            model.fit(X, inputs.annotations, items=ids, validation=validation)
+            model.fit(X, inputs.annotations, items=ids, gold=inputs.gold or None, validation=validation)
         except ModelFileError as error:
             raise ValueError(
                 f"The unfinished run in {str(folder.path)!r} cannot be resumed: its files or options were "
@@ -143,7 +143,7 @@ def _findings(
         history=model.history_.drop(columns=["lr", "seconds"], errors="ignore"),
         suggestions=suggestions,
         previews=previews or make_previews(inputs.items, tables["items"], tables["labels"], suggestions),
-        settings=_settings(request, preparation, model),
+        settings=_settings(request, inputs, preparation, model),
         inputs=[asdict(source) for source in inputs.sources],
         notes=notes,
     )
@@ -167,7 +167,7 @@ def _evidence(approach: str, posterior: Posterior) -> list[str]:
 
 
 def _settings(
-    request: Request, preparation: ItemPreparation, model: MultiAnnotatorClassifier
+    request: Request, inputs: Inputs, preparation: ItemPreparation, model: MultiAnnotatorClassifier
 ) -> dict[str, Any]:
     params = model.get_params(deep=False)
     params |= {name: getattr(model, f"{name}_") for name in Network._fields}
@@ -177,6 +177,7 @@ def _settings(
         "seed": request.seed,
         "parameters": {name: params[name] for name in [*shown, *model._approach.hyper_parameters()]},
         "encoder": preparation.encoder_name,
+        **({"gold": f"true labels of {len(inputs.gold)} items"} if inputs.gold else {}),
         "interval": INTERVAL,
         "versions": _versions(),
         "command": request.command(),

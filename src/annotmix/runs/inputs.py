@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,7 +51,9 @@ class Inputs:
         Item n is row n of `items`; items without labels are there too.
     items : Items
     truth : dict of item to true label
-        Of --valid; empty without it.
+        Of --valid, without the items of --gold; empty without it.
+    gold : dict of item to true label
+        Of --gold, of items that exist; empty without it.
     understood : dict
         Figures to show before training.
     notes : list of str
@@ -62,6 +64,7 @@ class Inputs:
     annotations: Annotations
     items: Items
     truth: dict[str, str]
+    gold: dict[str, str]
     understood: dict[str, Any]
     notes: list[str]
     sources: list[Source]
@@ -73,18 +76,72 @@ def read_inputs(request: Request, progress: bool) -> Inputs:
     labelled = read_labels(request.labels, request.format, columns)
     items = _read_items(request, labelled, progress)
     annotations, lost = match(labelled.annotations, items)
-    truth, notes, sources = dict[str, str](), list[str](), list[Source]()
-    if request.valid is not None:
-        truth, notes, source = read_truth(request.valid, Columns(item=request.item_column), "valid")
-        sources = [source]
+    known = _read_known(request, annotations)
     return Inputs(
         annotations,
         items,
-        truth,
+        known.truth,
+        known.gold,
         _understood(labelled, annotations, items, lost),
-        [*labelled.notes, *items.notes, *notes, *_remarks(annotations)],
-        [*labelled.sources, *items.sources, *sources],
+        [*labelled.notes, *items.notes, *known.notes, *_remarks(annotations)],
+        [*labelled.sources, *items.sources, *known.sources],
     )
+
+
+class _Known(NamedTuple):
+    """True labels of --valid and --gold."""
+
+    truth: dict[str, str]
+    gold: dict[str, str]
+    notes: list[str]
+    sources: list[Source]
+
+
+def _read_known(request: Request, annotations: Annotations) -> _Known:
+    known = _Known({}, {}, [], [])
+    for role, path, labels in (("valid", request.valid, known.truth), ("gold", request.gold, known.gold)):
+        if path is not None:
+            found, notes, source = read_truth(path, Columns(item=request.item_column), role)
+            labels.update(found)
+            known.notes.extend(notes)
+            known.sources.append(source)
+    gold, notes = match_gold(known.gold, annotations)
+    both = [item for item in known.truth if item in gold]
+    if both and len(both) == len(known.truth):
+        raise ValueError(
+            f"All {len(both)} items in --valid are in --gold too. Items of --gold are learnt, so they cannot "
+            "choose the epoch: give --valid other items, or leave it out."
+        )
+    if both:
+        notes.append(
+            f"{len(both)} of {len(known.truth)} items in --valid are in --gold too; they are learnt, so they "
+            "neither choose the epoch nor count in the scores."
+        )
+    truth = {item: label for item, label in known.truth.items() if item not in gold}
+    return _Known(truth, gold, [*known.notes, *notes], known.sources)
+
+
+def match_gold(gold: dict[str, str], annotations: Annotations) -> tuple[dict[str, str], list[str]]:
+    """True labels of the items that exist, and a note about others.
+
+    Refuses labels without any existing item, and labels that are no class.
+    """
+    there = set(annotations.items)
+    lost = [item for item in gold if item not in there]
+    if gold and len(lost) == len(gold):
+        raise ValueError(
+            f"None of the {len(gold)} items in --gold is among the {len(there)} items: --gold is about "
+            f"{some(list(gold))}, the items are {some(list(annotations.items))}."
+        )
+    kept = {item: label for item, label in gold.items() if item in there}
+    if unknown := sorted(set(kept.values()) - set(annotations.classes)):
+        raise ValueError(
+            f"--gold has labels that no annotator gave: {some(unknown)}. Known classes are "
+            f"{some(annotations.classes)}; correct these labels or leave them out."
+        )
+    if not lost:
+        return kept, []
+    return kept, [f"{len(lost)} of {len(gold)} items in --gold are not among the items: {some(lost)}."]
 
 
 def _read_items(request: Request, labelled: LabelData, progress: bool) -> Items:

@@ -35,6 +35,7 @@ class Request:
     approach: str = DEFAULT_APPROACH
     epochs: int = EPOCHS
     valid: Path | None = None
+    gold: Path | None = None
     seed: int = 0
     devices: int = 1
     resume: bool = False

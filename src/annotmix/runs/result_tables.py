@@ -21,19 +21,11 @@ Floats = NDArray[np.float64]
 def posterior_of_items(model: MultiAnnotatorClassifier, X: Any) -> tuple[Posterior, Floats]:
     """The posterior of a model's training items X, and what its classifier alone says, shape (N, C).
 
-    The classifier's part are predictions by networks that have not learnt the item, of items without labels
-    those of the final one. The posterior is `model.posterior_`; but an approach that has no predictions of
-    items that it has not learnt judges those without labels by its classifier.
+    The classifier's part are predictions by networks that have not learnt the item; where there are none, those
+    of the final one.
     """
-    posterior, p = model.posterior_, model.predict_proba(X)
-    labelled = posterior.annotations.labels_per_item > 0
-    if model.unseen_proba_ is not None:
-        p[labelled] = model.unseen_proba_[labelled]
-        return posterior, p
-    known = labelled.copy()
-    known[posterior.answer.gold[0]] = True
-    q = np.where(known[:, None], posterior.answer.q, p)
-    return Posterior(posterior.annotations, replace(posterior.answer, q=q)), p
+    p, unseen = model.predict_proba(X), model.unseen_proba_
+    return model.posterior_, np.where(np.isnan(unseen), p, unseen)
 
 
 def make_tables(posterior: Posterior, classifier: Floats) -> dict[str, Any]:
