@@ -25,7 +25,7 @@ import annotmix
 from annotmix import Annotations, CrowdClassifier
 from annotmix.datasets import load_dataset
 from annotmix.datasets.simulation import hammer, simulate, spammer, thin
-from annotmix.estimators.crowd import crowd_classifier
+from annotmix.estimators.crowd import STRENGTHS
 
 
 def classifier(estimator=None, **params):
@@ -277,16 +277,47 @@ def test_grid_search_is_scored_on_true_classes(crowd):
     assert search.best_params_ == {"estimator__logisticregression__C": 1.0}
 
 
-def test_logistic_and_boosting(crowd):
+def test_boosting_takes_missing_values(crowd):
     X, Z, y = crowd
     missing = X[:, :2].copy()
     missing[::10, 0] = np.nan
-    boosting = crowd_classifier("boosting", 0).set_params(estimator__max_iter=10, rounds=1, cv=2)
+    boosting = annotmix.CrowdClassifier("boosting", rounds=1, cv=2, random_state=0, progress=False)
     assert accuracy(boosting.fit(missing, Z).consensus(), y) > accuracy(annotmix.posterior(Z).consensus, y)
-    assert crowd_classifier("logistic", 3).random_state == 3
-    assert crowd_classifier("logistic", 0).fit(X, Z).score(X, y) > 0.9
     with pytest.raises(ValueError, match="found 'forest'"):
-        crowd_classifier("forest")
+        annotmix.CrowdClassifier("forest").fit(X, Z)
+
+
+def test_the_penalty_is_the_one_that_makes_labels_most_likely(crowd):
+    X, Z, _ = crowd
+    chosen = annotmix.CrowdClassifier(random_state=0, rounds=1, progress=False).fit(X, Z)
+    likelihood = {}
+    for strength in STRENGTHS:
+        pipeline = make_pipeline(StandardScaler(), LogisticRegression(C=strength, max_iter=1000))
+        clf = annotmix.CrowdClassifier(pipeline, random_state=0, rounds=1, progress=False).fit(X, Z)
+        likelihood[strength] = clf.posterior_.answer.likelihood
+    assert max(likelihood, key=likelihood.get) == chosen.estimator_[-1].C
+
+
+@pytest.mark.parametrize("kind", ["logistic", "boosting"])
+def test_a_saved_classifier_is_the_same(crowd, tmp_path, kind):
+    X, Z, y = crowd
+    names = [f"item {n}" for n in range(len(X))]
+    clf = annotmix.CrowdClassifier(kind, rounds=1, cv=2, random_state=0, progress=False)
+    clf.fit(X, Z, items=names, gold={"item 3": int(y[3])}).save(tmp_path)
+    loaded = annotmix.load(tmp_path)
+    np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))
+    pd.testing.assert_frame_equal(loaded.consensus(), clf.consensus())
+    assert loaded.get_params()["random_state"] == 0
+    assert loaded.estimator == kind
+    loaded.save(tmp_path)
+    np.testing.assert_array_equal(annotmix.load(tmp_path).predict_proba(X), clf.predict_proba(X))
+
+
+def test_an_estimator_of_ones_own_is_not_saved(crowd, tmp_path):
+    X, Z, _ = crowd
+    clf = annotmix.CrowdClassifier(LogisticRegression(), rounds=1, cv=2, progress=False).fit(X, Z)
+    with pytest.raises(TypeError, match="joblib or skops"):
+        clf.save(tmp_path)
 
 
 def test_torch_is_never_imported():

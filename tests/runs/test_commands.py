@@ -338,3 +338,31 @@ def test_aggregate(problem, tmp_path, method):
     assert table.columns.tolist() == ["item", "label", "n_labels"]
     assert set(table["label"]) <= {"a", "b", "c"}
     assert "'nope'" in error(run("aggregate", problem / "labels.csv", "--method", "nope"))
+
+
+# ---------------------------------------------------------------- other models
+
+
+def test_a_classifier_of_scikit_learn_in_place_of_a_network(problem, tmp_path):
+    out = tmp_path / "logistic"
+    result = fit(problem, out, "--model", "logistic")
+    assert result.exit_code == 0, result.output
+    settings = json.loads((out / "run.json").read_text())["settings"]
+    assert settings["approach"] == "logistic regression"
+    assert settings["posterior"]["out of fold"]
+    predicted = run("predict", out, problem / "items.csv", "--json")
+    assert predicted.exit_code == 0, predicted.output
+    for command in (("suggest", out, "--budget", 5), ("report", out)):
+        assert run(*command).exit_code == 0
+    assert "holds no network" in error(run("export", out, "--onnx", tmp_path / "model.onnx"))
+
+
+def test_auto_says_which_model_it_chose_and_why(problem, tmp_path):
+    result = fit(problem, tmp_path / "run", "--model", "auto", epochs=2)
+    assert result.exit_code == 0, result.output
+    said = next(line for line in result.stdout.splitlines() if line.startswith("Chose "))
+    for name in ("annot-mix-plus", "logistic regression", "gradient boosting"):
+        assert f"{name} 0." in said
+    notes = json.loads((tmp_path / "run" / "run.json").read_text())["notes"]
+    assert said in notes
+    assert "--model must be one of" in error(fit(problem, tmp_path / "no", "--model", "forest"))

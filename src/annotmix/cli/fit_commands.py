@@ -22,8 +22,15 @@ def fit(
     ] = None,
     images: Annotated[Path | None, typer.Option(help="Folder with images of the items.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the run.")] = Path("annotmix-run"),
+    model: Annotated[
+        str,
+        typer.Option(
+            help="network; logistic or boosting, which take seconds; or auto: the one that predicts held-out "
+            "labels best."
+        ),
+    ] = "network",
     approach: Annotated[
-        str, typer.Option(help="How to learn; see annotmix.list_approaches().")
+        str, typer.Option(help="How a network learns; see annotmix.list_approaches().")
     ] = DEFAULT_APPROACH,
     epochs: Annotated[int, typer.Option(min=1, help="Times that all labels are seen.")] = EPOCHS,
     seed: options.Seed = 0,
@@ -74,8 +81,8 @@ def fit(
         labels=tuple(labels), out=out, features=features, ids=ids, text=text, text_column=text_column,
         images=images, format=form, item=item, annotator=annotator, label=label, weight=weight,
         item_column=item_column, missing=tuple(missing or ()), include=tuple(include or ()),
-        exclude=tuple(exclude or ()), encoder=encoder, approach=approach, epochs=epochs, valid=valid,
-        gold=gold, seed=seed, devices=devices, resume=resume, overwrite=overwrite,
+        exclude=tuple(exclude or ()), encoder=encoder, model=model, approach=approach, epochs=epochs,
+        valid=valid, gold=gold, seed=seed, devices=devices, resume=resume, overwrite=overwrite,
     )  # fmt: skip
     with one_line(*MISTAKES), interruptible(lambda: _continue(request)):
         from annotmix.runs.fit import fit as run_fit

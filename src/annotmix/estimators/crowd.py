@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -49,9 +50,10 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
 
     Parameters
     ----------
-    estimator : classifier with `predict_proba`, optional
-        By default logistic regression on standardised features, with the penalty of `STRENGTHS` that makes
-        labels most likely. X is whatever it takes. If its `fit` has
+    estimator : "logistic", "boosting" or classifier with `predict_proba`, default="logistic"
+        "logistic" is logistic regression on standardised features, with the penalty of `STRENGTHS` that makes
+        labels most likely; "boosting" are gradient boosted trees, which take missing values and need no
+        scaling. X is whatever the estimator takes. If its `fit` has
         `sample_weight` (in a pipeline: that of the last step), it learns every probable class of an item with
         its probability as the weight; otherwise it learns the most probable class.
     cv : int, default=5
@@ -92,7 +94,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: Any = "logistic",
         *,
         cv: int = 5,
         rounds: int = 5,
@@ -144,27 +146,44 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         if learnable.sum() < 2:
             raise ValueError("Folds need at least two labelled items, found n_samples=1.")
         self.classes_, self.annotators_ = _plain(annotations.classes), np.array(annotations.annotators)
-        seed = seed_of(self.random_state)
+        seed = self._seed = seed_of(self.random_state)
         n_folds = min(int(self.cv), int(learnable.sum()))
         fold = draw_folds(evidence.alone.q, learnable, n_folds, np.random.default_rng(seed))
-        estimators = [_seeded(estimator, seed) for estimator in self._estimators(X)]
+        estimators = [seeded(estimator, seed) for estimator in self._estimators(X)]
         n_fits = (self.rounds - 1 + len(estimators)) * n_folds
         with Progress("Cross-fitting", n_fits, show=self.progress) as progress:
             candidates = [
                 OutOfFold(estimator, X, learnable, fold, self.classes_, progress.advance)
                 for estimator in estimators
             ]
-            (answer, self.unseen_proba_, self.n_rounds_), chosen = cross_fit(
-                evidence, candidates, self.rounds
-            )
+            best, self._chosen = cross_fit(evidence, candidates, self.rounds)
+        answer, self.unseen_proba_, self.n_rounds_ = best
         self.posterior_ = Posterior(annotations, answer)
-        self._model = fit_soft(estimators[chosen], X, answer.q, np.flatnonzero(learnable), self.classes_)
+        self._finish(X, estimators[self._chosen])
+        return self
+
+    def _finish(self, X: Any, estimator: Any) -> None:
+        """Fit the final estimator on all items with labels or true classes."""
+        answer, self._X = self.posterior_.answer, X
+        learnable = self.posterior_.annotations.labels_per_item > 0
+        learnable[answer.gold[0]] = True
+        self._model = fit_soft(estimator, X, answer.q, np.flatnonzero(learnable), self.classes_)
         self.estimator_ = self._model.estimator
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
-        return self
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Save the model as safetensors and JSON; `annotmix.load` reads it and fits the estimator again.
+
+        Items and labels are saved with it. Only for `estimator="logistic"` or "boosting", and X an array of
+        numbers: other estimators cannot be saved without running code from the file when it is read.
+        """
+        from annotmix.estimators.crowd_files import save  # it imports torch
+
+        check_is_fitted(self)
+        save(self, folder)
 
     # ---------------------------------------------------------------- classes
 
@@ -270,40 +289,36 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
                 raise ValueError(f"{name} must be an integer of {least} or more, found {value!r}.")
-        if self.estimator is not None and not hasattr(self.estimator, "predict_proba"):
+        if not (self.estimator in ("logistic", "boosting") or hasattr(self.estimator, "predict_proba")):
             raise ValueError(
-                f"estimator must have predict_proba, found {self.estimator!r}. scikit-learn's "
-                "CalibratedClassifierCV adds it to a classifier."
+                f'estimator must be "logistic", "boosting" or a classifier with predict_proba, found '
+                f"{self.estimator!r}. CalibratedClassifierCV of scikit-learn adds it to a classifier."
             )
 
     def _estimators(self, X: Any = None) -> list[Any]:
         """The estimator, or those to choose from."""
-        if self.estimator is not None:
+        if not isinstance(self.estimator, str):
             return [self.estimator]
+        if self.estimator == "boosting":
+            return [_boosting()]
         return [_logistic(strength, centre=not issparse(X)) for strength in STRENGTHS]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self._estimators()[0]).input_tags
-        inner.sparse = inner.sparse or self.estimator is None
+        inner.sparse = inner.sparse or self.estimator == "logistic"
         inner.pairwise = False  # rows are taken out of X, never columns
         tags.input_tags = inner
         return tags
 
 
-def crowd_classifier(kind: Literal["logistic", "boosting"], random_state: Any = None) -> CrowdClassifier:
-    """A `CrowdClassifier` for numeric features: logistic regression, or gradient boosted trees.
+def _boosting() -> Any:
+    """Trees without early stopping, as its held-out sample would hold copies of items that are learnt.
 
-    Trees take missing values (`nan`), and need no scaling.
+    Eight leaves: see Hastie et al., The Elements of Statistical Learning, 10.11. Few bins, which are slow to
+    find for weighted items.
     """
-    if kind == "logistic":
-        return CrowdClassifier(random_state=random_state)
-    if kind == "boosting":
-        # No early stopping: its held-out sample would hold copies of items that are learnt. Eight leaves: see
-        # Hastie et al., The Elements of Statistical Learning, 10.11. Few bins: weighted ones are slow.
-        trees = HistGradientBoostingClassifier(early_stopping=False, max_leaf_nodes=8, max_bins=63)
-        return CrowdClassifier(trees, random_state=random_state)
-    raise ValueError(f'kind must be "logistic" or "boosting", found {kind!r}.')
+    return HistGradientBoostingClassifier(early_stopping=False, max_leaf_nodes=8, max_bins=63)
 
 
 def _logistic(strength: float, centre: bool) -> Any:
@@ -317,7 +332,7 @@ def _plain(classes: NDArray[Any]) -> NDArray[Any]:
     return np.array(classes)
 
 
-def _seeded(estimator: Any, seed: int) -> Any:
+def seeded(estimator: Any, seed: int) -> Any:
     """A copy of the estimator, in which every `random_state` has a value."""
     copy = clone(estimator)
     unset = [

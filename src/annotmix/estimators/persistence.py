@@ -24,6 +24,7 @@ from annotmix.training.loop import INITIALISATION, randomness
 from annotmix.training.tensor_files import ModelFileError, load_model, save_model
 
 if TYPE_CHECKING:
+    from annotmix.estimators.crowd import CrowdClassifier
     from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
     from annotmix.estimators.segmentation import AnnotMixSegmenter
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 REFERENCE_NAME = "reference"
 #: Name under which class probabilities of training items by classifiers that have not seen them are kept.
 UNSEEN_NAME = "unseen"
+#: The approach that a saved `CrowdClassifier` names.
+CROWD = "crowd-classifier"
 #: Parameters that have no influence on the weights.
 _NEUTRAL = {"select", "device", "devices", "progress", "checkpoint", "checkpoint_every"}
 _NEUTRAL |= {"backbone", "encoder"}  # they show in the module and in X
@@ -69,7 +72,7 @@ def save(model: Any, folder: str | os.PathLike[str]) -> None:
     tensors[REFERENCE_NAME] = model._reference.contiguous()
     if (learnt := getattr(model, "_learnt", None)) is not None:
         tensors |= learnt.to_tensors()
-        facts["items"] = _names_or_none(learnt.annotations.items)
+        facts["items"] = names_or_none(learnt.annotations.items)
     if getattr(model, "unseen_proba_", None) is not None:
         tensors[UNSEEN_NAME] = torch.from_numpy(model.unseen_proba_)
     try:
@@ -85,7 +88,7 @@ def load(
     backbone: torch.nn.Module | None = None,
     encoder: str | Encoder | None = None,
     device: str = "auto",
-) -> MultiAnnotatorClassifier | AnnotMixSegmenter:
+) -> MultiAnnotatorClassifier | AnnotMixSegmenter | CrowdClassifier:
     """Read a classifier or segmenter that `save` wrote. Nothing in the files is executed.
 
     Parameters
@@ -100,6 +103,10 @@ def load(
     """
     tensors, facts = load_model(folder)
     try:
+        if facts.get("approach") == CROWD:
+            from annotmix.estimators.crowd_files import restore  # it saves names through this module
+
+            return restore(tensors, facts)
         return _restore(tensors, facts, backbone, encoder, device)
     except ModelFileError:
         raise
@@ -184,7 +191,7 @@ def set_state(model: Any, state: dict[str, Tensor]) -> None:
     model.module_.eval()
 
 
-def _names_or_none(names: NDArray[Any]) -> dict[str, Any] | None:
+def names_or_none(names: NDArray[Any]) -> dict[str, Any] | None:
     """Names as JSON; None for names of a kind that cannot be saved, which are numbered after loading."""
     try:
         return names_to_json(names)

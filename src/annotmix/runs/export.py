@@ -16,6 +16,7 @@ from torch import Tensor, nn
 import annotmix
 from annotmix._common.files import write_bytes, write_json
 from annotmix._common.optional import require
+from annotmix.estimators.crowd import CrowdClassifier
 from annotmix.estimators.preparation import LIMIT, Preparation
 from annotmix.runs.folder import RunFolder
 from annotmix.runs.prepare import ItemPreparation
@@ -69,6 +70,8 @@ def export_onnx(run: Path, path: Path) -> dict[str, Any]:
     require("onnxscript", "onnx", "Exporting")
     folder = RunFolder(run)
     items, model = folder.preparation(), folder.model()
+    if isinstance(model, CrowdClassifier):
+        raise ValueError(f"{str(run)!r} holds no network: only runs with --model network can be exported.")
     preparation = items.table
     network = Exported(model.module_.classifier.cpu(), preparation).eval()
     X = folder.features()[:SAMPLE]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -15,15 +14,13 @@ from numpy.typing import NDArray
 
 import annotmix
 from annotmix._common.files import save_array, write_json
-from annotmix.estimators import make_classifier
-from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
-from annotmix.estimators.parameters import Network, resolve_network
 from annotmix.estimators.suggestion import suggest_from
 from annotmix.labels.posterior import Posterior
 from annotmix.runs.evaluate import score
 from annotmix.runs.findings import Findings, Preview, doubts
 from annotmix.runs.folder import RunFolder
 from annotmix.runs.inputs import Inputs, Say, read_inputs, understood_lines
+from annotmix.runs.models import Model, history, model_name, parameters, train
 from annotmix.runs.prepare import ItemPreparation, fit_item_preparation
 from annotmix.runs.previews import make_previews
 from annotmix.runs.request import DEFAULT_APPROACH, Request
@@ -31,7 +28,6 @@ from annotmix.runs.result_columns import make_table
 from annotmix.runs.result_tables import make_tables, posterior_of_items
 from annotmix.runs.storage import write_findings
 from annotmix.training.processes import by_torchrun
-from annotmix.training.tensor_files import ModelFileError
 
 Floats = NDArray[np.float32]
 
@@ -73,7 +69,7 @@ def fit(
         inputs.notes.extend(notes)
         if not encoded:
             _say_all(say, understood_lines(inputs.understood, inputs.notes))
-        model = _train(request, folder, inputs, X, say, progress)
+        model = train(request, folder, inputs, X, say, progress)
         findings = _findings(request, inputs, preparation, X, model, previews)
         say(f"Writing {request.out} …")
         _write(request, folder, inputs, preparation, X, model, findings)
@@ -83,64 +79,25 @@ def fit(
     return findings
 
 
-def _train(
-    request: Request, folder: RunFolder, inputs: Inputs, X: Floats, say: Say, progress: bool
-) -> MultiAnnotatorClassifier:
-    ids, truth = inputs.items.ids, inputs.truth
-    row = {item: n for n, item in enumerate(ids)}
-    known = [item for item in truth if item in row]
-    if truth and not known:
-        raise ValueError(f"None of the {len(truth)} items in --valid is among the {len(row)} items.")
-    validation = (X[[row[item] for item in known]], [truth[item] for item in known]) if known else None
-    model = make_classifier(
-        request.approach,
-        max_epochs=request.epochs,
-        random_state=request.seed,
-        select="best" if known else "last",
-        devices=request.devices,
-        checkpoint=folder.checkpoint,
-        checkpoint_every=1,
-        progress=progress,
-    )
-    network = resolve_network(model, X.shape[1:], inputs.annotations)
-    layers = " and ".join(map(str, network.hidden))
-    say(
-        f"Training {request.approach} for {request.epochs} epochs (layers of {layers}, dropout "
-        f"{network.dropout:g}) …"
-    )
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*items have no labels.*")  # said already
-        try:
-            model.fit(X, inputs.annotations, items=ids, gold=inputs.gold or None, validation=validation)
-        except ModelFileError as error:
-            raise ValueError(
-                f"The unfinished run in {str(folder.path)!r} cannot be resumed: its files or options were "
-                f"others, or it is damaged. Start again with --overwrite. ({error})"
-            ) from None
-        except ChildProcessError as error:
-            raise ChildProcessError(f"{error} Continue with: {request.command('--resume')}") from None
-    return model
-
-
 def _findings(
     request: Request,
     inputs: Inputs,
     preparation: ItemPreparation,
     X: Floats,
-    model: MultiAnnotatorClassifier,
+    model: Model,
     previews: Mapping[str, Preview] | None,
 ) -> Findings:
     posterior, classifier = posterior_of_items(model, X)
     tables = make_tables(posterior, classifier)
     suggestions = make_table("suggestions", suggest_from(posterior, SUGGESTIONS))
-    notes = [*inputs.notes, *doubts(tables["items"]), *_evidence(request.approach, posterior)]
+    notes = [*inputs.notes, *doubts(tables["items"]), *_evidence(model_name(model), posterior)]
     if n_lost := inputs.understood["n not matched"]:
         notes.append(f"{n_lost} labelled items had no {inputs.items.kind} and were left out.")
     findings = Findings(
-        title=f"{request.approach} on {', '.join(path.name for path in request.labels[:3])}",
+        title=f"{model_name(model)} on {', '.join(path.name for path in request.labels[:3])}",
         classes=np.array([str(name) for name in model.classes_], dtype=object),
         **tables,
-        history=model.history_.drop(columns=["lr", "seconds"], errors="ignore"),
+        history=history(model),
         suggestions=suggestions,
         previews=previews or make_previews(inputs.items, tables["items"], tables["labels"], suggestions),
         settings=_settings(request, inputs, preparation, model),
@@ -166,21 +123,32 @@ def _evidence(approach: str, posterior: Posterior) -> list[str]:
     ]
 
 
-def _settings(
-    request: Request, inputs: Inputs, preparation: ItemPreparation, model: MultiAnnotatorClassifier
-) -> dict[str, Any]:
-    params = model.get_params(deep=False)
-    params |= {name: getattr(model, f"{name}_") for name in Network._fields}
-    shown = ("hidden", "dropout", "max_epochs", "batch_size", "lr", "weight_decay", "select")
+def _settings(request: Request, inputs: Inputs, preparation: ItemPreparation, model: Model) -> dict[str, Any]:
     return {
-        "approach": request.approach,
+        "approach": model_name(model),
         "seed": request.seed,
-        "parameters": {name: params[name] for name in [*shown, *model._approach.hyper_parameters()]},
+        "parameters": parameters(model),
+        "posterior": _weights(model),
         "encoder": preparation.encoder_name,
         **({"gold": f"true labels of {len(inputs.gold)} items"} if inputs.gold else {}),
         "interval": INTERVAL,
         "versions": _versions(),
         "command": request.command(),
+    }
+
+
+def _weights(model: Model) -> dict[str, Any]:
+    """What the labels found rest on."""
+    posterior = model.posterior_
+    weights, likelihood = posterior.weights, posterior.likelihood
+    return {
+        "classifier": weights.classifier,
+        "correlation": weights.correlation,
+        "shares": weights.shares,
+        "likelihood without": likelihood["labels"],
+        "likelihood with": likelihood["with classifier"],
+        "helps": posterior.helps,
+        "out of fold": not bool(np.isnan(likelihood["rise"])),
     }
 
 
@@ -200,10 +168,9 @@ def _write(
     inputs: Inputs,
     preparation: ItemPreparation,
     X: Floats,
-    model: MultiAnnotatorClassifier,
+    model: Model,
     findings: Findings,
 ) -> None:
-    model.set_params(checkpoint=None, devices=None)
     with folder.replace() as stage:
         model.save(stage / "model")
         write_json(stage / "model" / "preparation.json", preparation.to_dict())

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 DEFAULT_APPROACH = "annot-mix-plus"
+#: What `--model` takes.
+MODELS = ("network", "logistic", "boosting", "auto")
 EPOCHS = 50
 
 
@@ -32,6 +34,7 @@ class Request:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     encoder: str | None = None
+    model: str = "network"
     approach: str = DEFAULT_APPROACH
     epochs: int = EPOCHS
     valid: Path | None = None

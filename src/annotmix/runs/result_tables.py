@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
 from annotmix.labels.annotations import ROUNDING, Annotations
 from annotmix.labels.confusion import Labelled
 from annotmix.labels.posterior import Posterior
+from annotmix.runs.models import Model
 from annotmix.runs.result_columns import make_table
 
 Floats = NDArray[np.float64]
 
 
-def posterior_of_items(model: MultiAnnotatorClassifier, X: Any) -> tuple[Posterior, Floats]:
+def posterior_of_items(model: Model, X: Any) -> tuple[Posterior, Floats]:
     """The posterior of a model's training items X, and what its classifier alone says, shape (N, C).
 
-    The classifier's part are predictions by networks that have not learnt the item; where there are none, those
-    of the final one.
+    The classifier's part are predictions by networks that have not learnt the item; where there are none,
+    those of the final one.
     """
     p, unseen = model.predict_proba(X), model.unseen_proba_
     return model.posterior_, np.where(np.isnan(unseen), p, unseen)

@@ -13,7 +13,7 @@ SCORES = {
     "majority-acc": ("Learnt items labelled right by the majority vote (majority-acc)", ".1%"),
     "dawid-skene-acc": ("Learnt items labelled right by Dawid–Skene (dawid-skene-acc)", ".1%"),
     "out-of-fold-acc": (
-        "Learnt items classified right by networks that have not seen them (out-of-fold-acc)",
+        "Learnt items classified right by classifiers that have not seen them (out-of-fold-acc)",
         ".1%",
     ),
     "new": ("New items among them, without labels in the run", ",.0f"),
@@ -81,7 +81,7 @@ def classifier_words(scores: Mapping[str, float]) -> list[str]:
     sentences = []
     if is_known(scores, "out-of-fold-acc"):
         sentences.append(
-            f"Networks that have not seen a learnt item classify {scores['out-of-fold-acc']:.1%} of them "
+            f"Classifiers that have not seen a learnt item classify {scores['out-of-fold-acc']:.1%} of them "
             "right; expect about as much for new items of the same kind."
         )
     elif scores.get("learnt"):
