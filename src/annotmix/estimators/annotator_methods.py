@@ -34,7 +34,7 @@ class AnnotatorMethods:
     _approach: ClassVar[type[Approach]]
     module_: Approach
     classes_: NDArray[Any]
-    unseen_proba_: NDArray[np.float32] | None
+    unseen_proba_: NDArray[np.float32]
     _learnt: LearntItems
     _reference: torch.Tensor
     _check_X: Any
@@ -112,14 +112,17 @@ class AnnotatorMethods:
     def posterior_(self) -> Posterior:
         """What the labels and the classifier say together about the training items (`annotmix.posterior`).
 
-        The classifier's part are predictions by networks that have not seen the item (`unseen_proba_`). An
-        approach without such networks has none: what it says about an item it has learnt repeats the labels,
-        so they alone count.
+        The classifier's part are predictions by networks that have not seen the item, `unseen_proba_`. An
+        approach without such networks has none of items that it has learnt, where `unseen_proba_` is nan:
+        what it says about them repeats their labels, so these alone count.
         """
         check_is_fitted(self)
-        learnt, unseen = self._learnt, self.unseen_proba_
-        p = None if unseen is None else unseen.astype(np.float64)
-        return Posterior(learnt.annotations, Evidence(learnt.annotations, learnt.gold).combine(p))
+        annotations, p = self._learnt.annotations, self.unseen_proba_.astype(np.float64)
+        evidence = Evidence(annotations, self._learnt.gold)
+        if not (learnt := np.isnan(p[:, 0])).any():
+            return Posterior(annotations, evidence.combine(p))
+        answer = evidence.combine()
+        return Posterior(annotations, replace(answer, q=np.where(learnt[:, None], answer.q, p)))
 
     def consensus(self, X: Any = None, y: Any = None, *, items: Iterable[Any] | None = None) -> pd.DataFrame:
         """The most probable true class of every item, given the classifier and the labels it received.
@@ -165,7 +168,7 @@ class AnnotatorMethods:
         annotations = self._annotations(y, len(rows), names)
         _, log_p = encode(self.module_, Features(rows, self._device))
         p, row = probabilities(log_p), self._learnt.find(rows)
-        if self.unseen_proba_ is not None:
+        if not np.isnan(self.unseen_proba_).any():
             p[row >= 0] = self.unseen_proba_[row[row >= 0]]
         answer = self.posterior_.answer
         return Posterior(annotations, replace(answer, q=answer.judge(annotations, p, row)))

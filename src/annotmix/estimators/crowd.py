@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -25,7 +26,7 @@ from annotmix.labels.accepted import as_annotations, check_true_classes, require
 from annotmix.labels.aggregation import gold_positions
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.evidence import Evidence
-from annotmix.labels.posterior import Posterior, consensus_table, quality_table
+from annotmix.labels.posterior import Posterior
 
 if TYPE_CHECKING:
     from typing import Self  # since Python 3.11
@@ -198,7 +199,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
             `label`, its `probability`, `n_labels`, and `agreement`: the share of the item's labels that are
             this label (`nan` without labels).
         """
-        return consensus_table(*self._judge(X, y, items))
+        return self.judge(X, y, items=items).consensus
 
     def label_quality(
         self, X: Any = None, y: Any = None, *, items: Iterable[Any] | None = None
@@ -212,21 +213,19 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         DataFrame, one row per label
             `item`, `annotator`, `label`, `weight` where labels have one, `probability`.
         """
-        return quality_table(*self._judge(X, y, items))
+        return self.judge(X, y, items=items).label_quality
 
     def annotator_confusion(self, annotators: Iterable[Any] | None = None) -> Floats:
         """P(label k | true class c) of all or the named annotators, shape (m, C, C), as [annotator, c, k]."""
         check_is_fitted(self)
         return self.posterior_.confusion(annotators)
 
-    # ---------------------------------------------------------------- inside
-
-    def _judge(self, X: Any, y: Any, items: Iterable[Any] | None) -> tuple[Annotations, Floats]:
-        """Labels and class probabilities of the training items, or of other items."""
+    def judge(self, X: Any = None, y: Any = None, *, items: Iterable[Any] | None = None) -> Posterior:
+        """The posterior of items and their labels; arguments as for `consensus`."""
         check_is_fitted(self)
         training = self.posterior_
         if X is None and y is None:
-            return training.annotations, training.answer.q
+            return training
         if X is None or y is None:
             raise ValueError("Pass both X and y for other items, or neither for the training items.")
         X, annotations = self._read(X, y, items, self.classes_, self.annotators_)
@@ -237,8 +236,11 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
                 UserWarning,
                 stacklevel=3,
             )
-        new = np.full(annotations.n_items, -1)
-        return annotations, training.answer.judge(annotations, self.predict_proba(X), new)
+        answer, new = training.answer, np.full(annotations.n_items, -1)
+        q = answer.judge(annotations, self.predict_proba(X), new)
+        return Posterior(annotations, replace(answer, q=q))
+
+    # ---------------------------------------------------------------- inside
 
     def _read(
         self, X: Any, y: Any, items: Iterable[Any] | None, classes: Any, annotators: Any = None
@@ -286,8 +288,9 @@ def crowd_classifier(kind: Literal["logistic", "boosting"], random_state: Any = 
     if kind == "logistic":
         return CrowdClassifier(_logistic(), random_state=random_state)
     if kind == "boosting":
-        # a sample held out for early stopping would hold copies of items that are learnt
-        trees = HistGradientBoostingClassifier(early_stopping=False)
+        # No early stopping: its held-out sample would hold copies of items that are learnt. Eight leaves: see
+        # Hastie et al., The Elements of Statistical Learning, 10.11. Few bins: weighted ones are slow.
+        trees = HistGradientBoostingClassifier(early_stopping=False, max_leaf_nodes=8, max_bins=63)
         return CrowdClassifier(trees, random_state=random_state)
     raise ValueError(f'kind must be "logistic" or "boosting", found {kind!r}.')
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,13 @@ class LearntItems:
     annotations: Annotations
     gold: Gold
     marks: NDArray[np.int64]
+
+    @property
+    def learnt(self) -> NDArray[np.bool_]:
+        """Whether an item had a label or a true class to learn from, shape (N,)."""
+        learnt = self.annotations.labels_per_item > 0
+        learnt[self.gold[0]] = True
+        return learnt
 
     def find(self, rows: NDArray[Any]) -> Index:
         """The training item that each row of X is, -1 for new ones; shape (n,)."""
@@ -87,7 +93,9 @@ def with_gold(annotations: Annotations, gold: Gold, *, replaces: bool) -> Annota
         who = np.zeros(len(item), np.int64)
     else:
         kept, who = annotations, np.full(len(item), len(names))
-        names.append(next(name for name in chain(("gold", "true class"), count()) if name not in names))
+        names.append(
+            next(name for name in map("gold{}".format, ("", *range(len(names)))) if name not in names)
+        )
     weight = None if kept.weight is None else np.concatenate([kept.weight, np.ones(len(item))])
     return replace(
         annotations,

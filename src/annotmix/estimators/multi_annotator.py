@@ -252,19 +252,25 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
         for which, state in self.states_.items():
             self.module_.load_state_dict(state, assign=True)
             state[REFERENCE_NAME] = encode(self.module_, reference)[0].clone()
-            if which in unseen:
-                state[UNSEEN_NAME] = unseen[which]
+            state[UNSEEN_NAME] = unseen[which]
         return self.use(self.select)
 
     def _unseen(self, X: Features, best: dict[str, torch.Tensor] | None) -> dict[str, torch.Tensor]:
         """Class probabilities of the training items by classifiers that have not seen them, last and best."""
-        found = {"last": self.module_.unseen_log_proba(X)}
+        found = {"last": self._unseen_proba(X)}
         if best:
             last = {name: t.detach().clone() for name, t in self.module_.state_dict().items()}
             self.module_.load_state_dict(best)
-            found["best"] = self.module_.unseen_log_proba(X)
+            found["best"] = self._unseen_proba(X)
             self.module_.load_state_dict(last)
-        return {which: log_p.detach().exp() for which, log_p in found.items() if log_p is not None}
+        return found
+
+    def _unseen_proba(self, X: Features) -> torch.Tensor:
+        log_p = self.module_.unseen_log_proba(X)
+        if log_p is None:
+            log_p = encode(self.module_, X)[1].clone()
+            log_p[torch.from_numpy(self._learnt.learnt)] = torch.nan
+        return log_p.detach().exp()
 
     def use(self, which: str) -> Self:
         """Switch to the weights of the "last" or the "best" epoch without training again."""

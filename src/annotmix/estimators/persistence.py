@@ -177,8 +177,8 @@ def set_state(model: Any, state: dict[str, Tensor]) -> None:
     weights = dict(state)
     # a copy: results depend on the alignment of memory, and a loaded file has its own
     model._reference = weights.pop(REFERENCE_NAME).to(model._device).clone()
-    unseen = weights.pop(UNSEEN_NAME, None)
-    model.unseen_proba_ = None if unseen is None else unseen.cpu().numpy()
+    if UNSEEN_NAME in weights:
+        model.unseen_proba_ = weights.pop(UNSEEN_NAME).cpu().numpy()
     model.__dict__.pop("posterior_", None)
     model.module_.load_state_dict(weights, assign=True)  # the module is a view of the state: no second copy
     model.module_.eval()

@@ -48,6 +48,11 @@ class Shrinkage(NamedTuple):
     own: float = np.inf
     shares: bool = False
 
+    @property
+    def alike(self) -> bool:
+        """Whether all classes are treated alike: equally frequent, confused evenly."""
+        return not self.shares and self.common == self.own == np.inf
+
 
 class Labelled:
     """Labels as sparse matrices, for counting.

@@ -184,14 +184,15 @@ class Evidence:
         self.log_mean = np.log(mean) + np.zeros(p.shape[1])
         return np.asarray(np.log(p) - self.log_mean)
 
-    def joint(self, log_p: Floats | None, weights: Weights) -> Floats:
-        """log q up to a constant, shape (N, C), before gold is fixed."""
+    def joint(self, log_p: Floats | None, weights: Weights, items: Index | None = None) -> Floats:
+        """log q up to a constant, shape (N, C) or of rows `items`, before gold is fixed."""
+        at = slice(None) if items is None else items
         if weights.annotators is not None:
-            return join(self.labelled, self.said, self.log_shares, log_p, weights)
-        prior = _prior(self.log_shares, log_p, weights, self.annotations.n_items)
-        return np.asarray(
-            prior + label_exponent(self.labelled.n_labels, weights.correlation)[:, None] * self.sums
-        )
+            return join(self.labelled, self.said, self.log_shares, log_p, weights)[at]
+        sums = self.sums[at]
+        prior = _prior(self.log_shares, None if log_p is None else log_p[at], weights, len(sums))
+        exponent = label_exponent(self.labelled.n_labels[at], weights.correlation)[:, None]
+        return np.asarray(prior + exponent * sums)
 
     def likelihood(self, log_p: Floats | None, weights: Weights) -> Floats:
         """log of the probability of every label given the others of its item, shape (P,)."""

@@ -41,7 +41,7 @@ def learn_from_gold(evidence: Evidence, log_p: Floats | None, weights: Weights) 
     grids = evidence.grids(log_p)
     values: list[dict[str, Any]] = [dict(zip(grids, v, strict=True)) for v in product(*grids.values())]
     trials = [replace(weights, **v) for v in values]
-    weights = max(trials, key=lambda trial: _log_q(evidence.joint(log_p, trial)[item], label).sum())
+    weights = max(trials, key=lambda trial: _log_q(evidence.joint(log_p, trial, item), label).sum())
     problem = _Factors(evidence, log_p, weights)
     fold = np.random.default_rng(0).permutation(len(item)) % FOLDS
     best, chosen = problem.log_q(np.zeros(problem.n), np.arange(len(item))), None

@@ -41,8 +41,7 @@ CORRELATIONS = (0.1, 0.3, 1.0)
 CONVERGED = 1e-3
 #: Parts of the labels, each predicted from the others.
 FOLDS = 5
-#: Models that are worse than the best by more standard errors are not tried on further parts, or, on the
-#: first part, after more rounds.
+#: Models that are worse than the best by more standard errors are not tried on further parts.
 HOPELESS = 2.0
 BOOTSTRAPS = 200
 #: Models with a smaller share are left out of the average.
@@ -189,16 +188,22 @@ class _Part:
         return np.asarray(np.log(likelihood) * self.weight)
 
     def promising(self) -> Scores:
-        """Scores of all models; a model that is hopeless after few rounds gets no more of them."""
+        """Scores of all models that are not hopeless.
+
+        A model that is hopeless, and was better after fewer rounds, gets no more of them.
+        """
         paths, scores, done = dict.fromkeys(MODELS, self.start), Scores(), 0
+        means: dict[Shrinkage, float] = {}
         for rounds in ROUNDS:
             for model, q in paths.items():
                 steps = rounds - done
                 paths[model] = expectation_maximisation(self.labelled, q, model, steps, 0.0, self.gold)
                 scores[model, rounds] = self.score(paths[model], model)
-            scores, done = scores.alive(), rounds
-            paths = {model: q for model, q in paths.items() if (model, rounds) in scores}
-        return scores
+            alive, done = scores.alive(), rounds
+            rises = {m for m in paths if scores[m, rounds].mean() > means.get(m, -np.inf)}
+            paths = {m: q for m, q in paths.items() if (m, rounds) in alive or m in rises}
+            means = {m: float(scores[m, rounds].mean()) for m in paths}
+        return scores.alive()
 
 
 class Scores(dict[tuple[Shrinkage, int], Floats]):
@@ -208,6 +213,17 @@ class Scores(dict[tuple[Shrinkage, int], Floats]):
         """Scores that are not worse than the best by more than `HOPELESS` standard errors."""
         best = max(self.values(), key=np.mean)
         return Scores({key: s for key, s in self.items() if standard_errors(best - s) < HOPELESS})
+
+    def cautious(self) -> Scores:
+        """Scores of models that treat all classes alike, unless others are better by a standard error.
+
+        Where labels say next to nothing, other models may turn all items into one class.
+        """
+        alike = Scores({key: s for key, s in self.items() if key[0].alike})
+        if not alike:
+            return self
+        best, best_alike = (max(scores.values(), key=np.mean) for scores in (self, alike))
+        return self if standard_errors(best - best_alike) > 1 else alike
 
     def most(self) -> dict[Shrinkage, int]:
         """The greatest number of rounds of each model."""
@@ -260,6 +276,7 @@ def _choose(parts: list[_Part]) -> tuple[dict[tuple[Shrinkage, int], float], flo
             for rounds, score in part.scores(model, most).items()
         }
         scores = Scores({key: np.hstack([scores[key], new[key]]) for key in scores}).alive()
+    scores = scores.cautious()
     keys, table = list(scores), np.array(list(scores.values()))
     draws = np.random.default_rng(0).exponential(size=(table.shape[1], BOOTSTRAPS))
     share = np.bincount((table @ draws).argmax(axis=0), minlength=len(keys)) / BOOTSTRAPS

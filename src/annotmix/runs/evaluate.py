@@ -11,9 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from annotmix._common.words import some
+from annotmix.labels.aggregation import dawid_skene
+from annotmix.labels.annotations import ROUNDING, Annotations
 from annotmix.labels.metrics import perf_auroc
 from annotmix.reading import Columns, read_truth
-from annotmix.runs.findings import Findings, label_weights
+from annotmix.runs.conclusions import out_of_fold
+from annotmix.runs.findings import Findings, is_gold, label_weights
 from annotmix.runs.folder import RunFolder
 from annotmix.runs.result_columns import make_table
 from annotmix.runs.storage import write_findings
@@ -39,6 +42,9 @@ def evaluate(run: Path, truth: Path, columns: Columns) -> Findings:
 def score(findings: Findings, truth: Mapping[str, str]) -> Findings:
     """Findings with scores on true labels, calibration, and the real accuracy of every annotator.
 
+    Items whose labels were learnt and new ones, which have no labels in the run, have scores of their own.
+    Items whose true class was learnt (gold) have none.
+
     Parameters
     ----------
     findings : Findings
@@ -47,21 +53,48 @@ def score(findings: Findings, truth: Mapping[str, str]) -> Findings:
     Returns
     -------
     Findings
-        In `scores`: "n" items with a true label; "clf-acc", "consensus-acc" and "majority-acc" (the mean over
-        ties; only items with labels) on them; "label-auroc": how well the probability of a label tells right
-        from wrong; "annotator-rank": Spearman's correlation of estimated and real accuracy over "annotators"
-        with five such labels or more; "ece": expected calibration error of the consensus. In `calibration`:
-        one row per bin of the consensus' probability. In `annotators`: `real_accuracy` and `n_checked`.
+        In `scores`: "n" items with a true label, of which "learnt" have labels in the run and "new" have
+        none. On learnt items: "consensus-acc", "majority-acc" (the mean over ties), "dawid-skene-acc", the
+        lead over both, "majority-gap" and "dawid-skene-gap", with its standard error, "…-gap-se", and
+        "out-of-fold-acc" where networks that have not seen the items classified them. On new items:
+        "clf-acc". "label-auroc": how well the probability of a label tells right from wrong;
+        "annotator-rank": Spearman's correlation of estimated and real accuracy over "annotators" with five
+        such labels or more; "ece": expected calibration error of the consensus. In `calibration`: one row
+        per bin of the consensus' probability. In `annotators`: `real_accuracy` and `n_checked`.
     """
-    items = findings.items
-    truth, notes = _without_gold(items, truth)
+    true, notes = _known(findings, truth)
+    notes = [*findings.notes, *notes]
+    if true.empty:
+        return replace(findings, notes=notes)
+    own = findings.items.loc[true.index]
+    learnt = (own["n_labels"] > 0).to_numpy()
+    right = (own["label"] == true).to_numpy()[learnt]
+    labels = findings.labels[findings.labels["item"].isin(true.index)]
+    correct = labels["label"].to_numpy() == true.loc[labels["item"]].to_numpy()
+    annotators = _real_accuracy(findings.annotators, labels, correct)
+    calibration = _calibration(own.loc[learnt, "probability"].to_numpy(dtype=float), right)
+    gap = (calibration["confidence"] - calibration["accuracy"]).abs()
+    scores = {
+        "n": float(len(true)),
+        "learnt": float(learnt.sum()),
+        **_consensus(findings, true[learnt], labels, right),
+        **_classifier(findings, (own["classifier"] == true).to_numpy(), learnt),
+        "label-auroc": _label_auroc(labels, correct),
+        **_rank(annotators),
+        "ece": float(np.average(gap, weights=calibration["count"])) if len(gap) else float("nan"),
+    }
+    return replace(findings, scores=scores, calibration=calibration, annotators=annotators, notes=notes)
+
+
+def _known(findings: Findings, truth: Mapping[str, str]) -> tuple[pd.Series, list[str]]:
+    """True labels of items of the run whose true class was not learnt, and notes about the others."""
+    items, notes = findings.items, []
     known = [item for item in truth if item in items.index]
     if not known:
         raise ValueError(
             f"None of the {len(truth)} items with a true label is an item of the run. True labels are about "
             f"{some(list(truth))}, the run about {some(list(items.index))}."
         )
-    notes = [*findings.notes, *notes]
     if len(known) < len(truth):
         lost = [item for item in truth if item not in items.index]
         notes.append(
@@ -71,50 +104,59 @@ def score(findings: Findings, truth: Mapping[str, str]) -> Findings:
         notes.append(
             f"True labels that no annotator ever gave; they count as wrong everywhere: {some(unknown)}."
         )
-    true = pd.Series({item: truth[item] for item in known}, dtype=object)
-    own = items.loc[known]
-    right = (own["label"] == true).to_numpy()
-    labels = findings.labels[findings.labels["item"].isin(true.index)]
-    correct = labels["label"].to_numpy() == true.loc[labels["item"]].to_numpy()
-    annotators = _real_accuracy(findings.annotators, labels, correct)
-    calibration = _calibration(own["probability"].to_numpy(dtype=float), right)
-    gap = (calibration["confidence"] - calibration["accuracy"]).abs()
-    scores = {
-        "n": float(len(known)),
-        "clf-acc": float((own["classifier"] == true).mean()),
-        "consensus-acc": float(right.mean()),
-        "majority-acc": _majority_accuracy(labels, true),
-        "label-auroc": _label_auroc(labels, correct),
-        **_rank(annotators),
-        "ece": float((gap * calibration["count"]).sum() / len(known)),
-    }
-    return replace(findings, scores=scores, calibration=calibration, annotators=annotators, notes=notes)
+    gold = set(items.index[is_gold(items)])
+    if n_gold := sum(item in gold for item in known):
+        notes.append(
+            f"{n_gold} of {len(known)} items with a true label are gold: their true class was learnt, so "
+            "they are left out of the scores."
+        )
+    return pd.Series({item: truth[item] for item in known if item not in gold}, dtype=object), notes
 
 
-def _without_gold(items: pd.DataFrame, truth: Mapping[str, str]) -> tuple[Mapping[str, str], list[str]]:
-    """True labels of items whose true label was not learnt, and a note about the others."""
-    if "gold" not in items:
-        return truth, []
-    learnt = set(items.index[items["gold"] != ""])
-    left = {item: label for item, label in truth.items() if item not in learnt}
-    if not left:
-        raise ValueError(f"All {len(truth)} items with a true label are items of --gold, which were learnt.")
-    if len(left) == len(truth):
-        return truth, []
-    return left, [
-        f"{len(truth) - len(left)} of {len(truth)} true labels are about items of --gold, which were learnt; "
-        "they do not count in the scores."
-    ]
+def _classifier(findings: Findings, right: NDArray[np.bool_], learnt: NDArray[np.bool_]) -> dict[str, float]:
+    """Accuracy on new items, and of networks that have not seen them on learnt items, where there are any."""
+    scores = {"new": float((~learnt).sum())}
+    if learnt.any() and out_of_fold(findings):
+        scores = {"out-of-fold-acc": float(right[learnt].mean()), **scores}
+    if not learnt.all():
+        scores["clf-acc"] = float(right[~learnt].mean())
+    return scores
 
 
-def _majority_accuracy(labels: pd.DataFrame, true: pd.Series) -> float:
-    if labels.empty:
-        return float("nan")
+def _consensus(
+    findings: Findings, true: pd.Series, labels: pd.DataFrame, right: NDArray[np.bool_]
+) -> dict[str, float]:
+    """Accuracy of run, majority vote and Dawid–Skene on learnt items, and the lead of the run."""
+    if true.empty:
+        return {}
+    by_rival = {"majority": _majority_right(labels, true), "dawid-skene": _dawid_skene_right(findings, true)}
+    scores = {"consensus-acc": float(right.mean())}
+    scores |= {f"{name}-acc": float(share.mean()) for name, share in by_rival.items()}
+    for name, share in by_rival.items():
+        ahead = right - share
+        scores[f"{name}-gap"] = float(ahead.mean())
+        scores[f"{name}-gap-se"] = float(np.sqrt((ahead**2).sum()) / len(ahead))  # as in McNemar's test
+    return scores
+
+
+def _majority_right(labels: pd.DataFrame, true: pd.Series) -> NDArray[np.float64]:
+    """The share of right classes among those with the most votes, one entry per item of `true`."""
     weighted = labels.assign(weight=label_weights(labels))
     votes = weighted.groupby(["item", "label"], sort=False)["weight"].sum()
-    winners = votes[votes == votes.groupby(level="item").transform("max")].reset_index()
-    hit = winners["label"].to_numpy() == true.loc[winners["item"]].to_numpy()
-    return float(pd.Series(hit).groupby(winners["item"].to_numpy()).mean().mean())
+    winners = votes[votes >= votes.groupby(level="item").transform("max") * (1 - ROUNDING)].reset_index()
+    hit = pd.Series(winners["label"].to_numpy() == true.loc[winners["item"]].to_numpy(), dtype=float)
+    return np.asarray(hit.groupby(winners["item"].to_numpy()).mean().loc[true.index])
+
+
+def _dawid_skene_right(findings: Findings, true: pd.Series) -> NDArray[np.float64]:
+    """1 where Dawid–Skene on the labels and the gold of the run is right, else 0; per item of `true`."""
+    items = findings.items
+    annotations = Annotations.from_long(
+        findings.labels, "item", "annotator", "label", classes=findings.classes, items=items.index
+    )
+    gold = items.loc[is_gold(items), "label"]
+    labels = dawid_skene(annotations, gold=gold if len(gold) else None).labels
+    return np.asarray(labels.reindex(true.index) == true, dtype=np.float64)
 
 
 def _label_auroc(labels: pd.DataFrame, correct: NDArray[np.bool_]) -> float:

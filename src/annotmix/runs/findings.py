@@ -10,19 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-#: Description of each score, and the format of its value.
-SCORES = {
-    "n": ("Items with known labels", ",.0f"),
-    "clf-acc": ("Classified right by the model, which sees the item alone (clf-acc)", ".1%"),
-    "consensus-acc": ("Labelled right by model and labels together (consensus-acc)", ".1%"),
-    "majority-acc": ("Labelled right by the majority vote (majority-acc)", ".1%"),
-    "label-auroc": ("How well wrong labels are told from right ones (label-auroc, 0.5 is guessing)", ".3f"),
-    "annotator-rank": ("Rank correlation of annotators’ estimated and real accuracy (annotator-rank)", ".2f"),
-    "annotators": ("Annotators in this ranking", ",.0f"),
-    "ece": ("Mean distance of confidence and share of right labels (ece)", ".1%"),
-}
-
-#: With a mean probability of the labels found below this, the classifier has hardly learnt yet.
+#: With a mean probability of the labels found below this, labels and classifier say too little.
 HARDLY_SURE = 0.5
 
 
@@ -69,12 +57,13 @@ class Findings:
     previews : mapping of item to Preview
         At least for the items that are most likely to be shown.
     scores : mapping of str to float
-        Where true labels are known: "clf-acc", "consensus-acc", "majority-acc", … and on how many items
-        ("n").
+        Where true labels are known: "consensus-acc", "majority-acc", "clf-acc", … and on how many items
+        ("n"); see `annotmix.runs.evaluate.score`.
     calibration : DataFrame, optional
         Where true labels are known, one row per bin: `confidence`, `accuracy`, `count`.
     settings : mapping
-        How it was made: approach, parameters, seed, versions.
+        How it was made: approach, parameters, seed, versions; as "posterior", how much classifier and
+        labels count.
     inputs : list of mappings
         The files read: `role`, `name`, `sha256`, `rows`.
     notes : list of str
@@ -102,12 +91,20 @@ def label_weights(labels: pd.DataFrame) -> NDArray[np.float64]:
     return np.asarray(labels["weight"] if "weight" in labels else np.ones(len(labels)), dtype=np.float64)
 
 
+def is_gold(items: pd.DataFrame) -> NDArray[np.bool_]:
+    """Whether the true class of each item was learnt, shape (n,); `items` as `Findings.items`."""
+    if "gold" not in items:
+        return np.zeros(len(items), dtype=bool)
+    gold = items["gold"]
+    return np.asarray(gold.notna() & ~gold.isin([False, ""]), dtype=bool)
+
+
 def doubts(items: pd.DataFrame) -> list[str]:
     """Warnings about the labels found; `items` as `Findings.items`."""
     sure = items.loc[items["n_labels"] > 0, "probability"].mean()
     if not sure < HARDLY_SURE:
         return []
     return [
-        f"The labels found are only {sure:.0%} sure on average: the classifier has hardly learnt from so few "
-        "items and epochs, and the majority may be nearer to the truth. Try more --epochs."
+        f"The labels found are only {sure:.0%} sure on average: labels and classifier say too little. "
+        "More labels per item help, or more --epochs where the classifier counts."
     ]

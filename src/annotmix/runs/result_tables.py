@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,22 +17,16 @@ from annotmix.runs.result_columns import make_table
 Floats = NDArray[np.float64]
 
 
-def posterior_of_items(model: MultiAnnotatorClassifier, X: Any) -> tuple[Posterior, Floats]:
-    """The posterior of a model's training items X, and what its classifier alone says, shape (N, C).
+def classifier_proba(model: MultiAnnotatorClassifier, X: Any) -> Floats:
+    """What the classifier alone says about the training items X of a model, shape (N, C).
 
-    The classifier's part are predictions by networks that have not learnt the item, of items without labels
-    those of the final one. The posterior is `model.posterior_`; but an approach that has no predictions of
-    items that it has not learnt judges those without labels by its classifier.
+    Of items with labels these are predictions by networks that have not learnt them, where the approach has
+    such; of others those of the final one.
     """
-    posterior, p = model.posterior_, model.predict_proba(X)
-    labelled = posterior.annotations.labels_per_item > 0
-    if model.unseen_proba_ is not None:
-        p[labelled] = model.unseen_proba_[labelled]
-        return posterior, p
-    known = labelled.copy()
-    known[posterior.answer.gold[0]] = True
-    q = np.where(known[:, None], posterior.answer.q, p)
-    return Posterior(posterior.annotations, replace(posterior.answer, q=q)), p
+    p, unseen = model.predict_proba(X), model.unseen_proba_
+    use = (model.posterior_.annotations.labels_per_item > 0) & ~np.isnan(unseen[:, 0])
+    p[use] = unseen[use]
+    return p
 
 
 def make_tables(posterior: Posterior, classifier: Floats) -> dict[str, Any]:

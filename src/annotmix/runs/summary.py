@@ -6,21 +6,23 @@ from pathlib import Path
 from typing import Any
 
 from annotmix._common.words import shorten
-from annotmix.runs.findings import SCORES, Findings, doubts
+from annotmix.runs.conclusions import extremes, probably_wrong, rests_on, warnings_of
+from annotmix.runs.findings import Findings
+from annotmix.runs.score_words import classifier_words, score_rows, verdict
 from annotmix.runs.storage import FILES
 
 
 def summary(findings: Findings, out: Path) -> dict[str, Any]:
     """The figures of a run."""
-    wrong = findings.labels["probability"] < 0.5
+    wrong, n_labels = probably_wrong(findings.labels)
     return {
         "run": str(out),
         "items": len(findings.items),
         "labelled items": int((findings.items["n_labels"] > 0).sum()),
         "annotators": len(findings.annotators),
         "classes": list(findings.classes),
-        "labels": len(findings.labels),
-        "labels more likely wrong than right": int(wrong.sum()),
+        "labels": n_labels,
+        "labels more likely wrong than right": wrong,
         "items whose label differs from the majority": int(findings.items["differs"].sum()),
         "scores": dict(findings.scores),
         "files": {name: str(out / name) for name in (*FILES, "report.html", "run.json")},
@@ -32,16 +34,13 @@ def summary_lines(findings: Findings, out: Path) -> list[str]:
     """The main results as lines of text."""
     figures = summary(findings, out)
     labels, wrong = figures["labels"], figures["labels more likely wrong than right"]
-    rated = findings.annotators.sort_values("accuracy", ascending=False)
-    best, worst = rated.iloc[0], rated.iloc[-1]
     return [
         "What was found",
-        f"  {wrong} of {labels} labels ({wrong / labels:.0%}) are more likely wrong than right.",
+        f"  {wrong} of {labels} labels ({wrong / max(labels, 1):.0%}) are more likely wrong than right.",
         f"  {figures['items whose label differs from the majority']} of {figures['labelled items']} "
         "items get another label than most annotators gave.",
-        f"  Annotators are right in {worst['accuracy']:.0%} ({shorten(worst.name, 40)!r}) to "
-        f"{best['accuracy']:.0%} ({shorten(best.name, 40)!r}) of their labels, by estimate.",
-        *(f"  {doubt}" for doubt in doubts(findings.items)),
+        f"  {_whom_to_trust(findings)}",
+        *(f"  {sentence}" for sentence in [rests_on(findings), *warnings_of(findings)] if sentence),
         *score_lines(findings),
         *(f"  {out / name}: {what}" for name, what in FILES.items()),
         f"  {out / 'report.html'}: all of it to look at",
@@ -50,12 +49,21 @@ def summary_lines(findings: Findings, out: Path) -> list[str]:
 
 
 def score_lines(findings: Findings) -> list[str]:
-    """Scores on true labels, one line each."""
-    if not findings.scores:
+    """Scores on true labels, one line each, and the main ones in sentences."""
+    scores = findings.scores
+    if not scores:
         return []
-    shown = [
-        f"  {SCORES[name][0]:<78} {value:{SCORES[name][1]}}"
-        for name, value in findings.scores.items()
-        if name != "n" and name in SCORES and value == value
-    ]
-    return [f"On {findings.scores['n']:.0f} items with a true label", *shown]
+    shown = [f"  {words:<83} {value}" for words, value in score_rows(scores) if value != "–"]
+    sentences = [f"  {sentence}" for sentence in [*verdict(scores), *classifier_words(scores)]]
+    return ["Checked against true labels", *shown, *sentences]
+
+
+def _whom_to_trust(findings: Findings) -> str:
+    """The best and the worst annotator, where labels suffice to tell them apart."""
+    pair = extremes(findings.annotators)
+    if pair is None:
+        return "The labels do not suffice to tell the most reliable annotator from the least reliable one."
+    best, worst = (
+        f"{shorten(one.name, 40)!r} ({one['low']:.0%} to {one['high']:.0%} of labels right)" for one in pair
+    )
+    return f"The most reliable annotator is {best}, the least reliable {worst}, by estimate."

@@ -143,8 +143,9 @@ def test_thumbnails_stop_where_the_room_ends(monkeypatch):
 def test_the_first_screen_counts_right():
     found = small()
     text = words(run_page(found))
-    wrong = (1 - found.labels["probability"]).sum()
-    assert f"About {wrong:.0f} of {len(found.labels)} labels are probably wrong" in text
+    wrong = (found.labels["probability"] < 0.5).sum()
+    assert f"{wrong} of {len(found.labels)} labels are probably wrong" in text
+    assert f"{wrong} of {len(found.labels)} are more likely wrong than right" in text
     assert f"30 annotators gave {len(found.labels)} labels of 4 classes to 200 items" in text
     sure, differs = (found.items["probability"] >= 0.95).sum(), found.items["differs"].sum()
     assert f"For {sure} of 200 items the label is 95% sure or more" in text
@@ -163,10 +164,7 @@ def test_scores_and_calibration_are_shown_where_labels_are_known():
     bins = pd.DataFrame({"confidence": [0.6, 0.9], "accuracy": [0.5, 0.7], "count": [10, 30]})
     scores = {"n": 40, "consensus-acc": 0.65, "majority-acc": 0.6, "my-score": 0.5, "label-auroc": np.nan}
     text = words(run_page(replace(small(), scores=scores, calibration=bins)))
-    assert (
-        "On 40 items with known labels, the labels found are right for 65.0%, the majority’s for 60.0%"
-        in text
-    )
+    assert "On 40 items with known labels, this run is right for 65.0%, the majority vote for 60.0%." in text
     assert "off by 17.5 points on average, too sure" in text
     assert "my-score0.5" in text
     assert re.search(r"\(label-auroc, 0.5 is guessing\)–", text)

@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 
 from annotmix._common.words import shorten
-from annotmix.runs.findings import SCORES, Findings, label_weights
+from annotmix.runs.conclusions import by_reliability
+from annotmix.runs.findings import Findings, label_weights
 from annotmix.runs.report import svg
 from annotmix.runs.report.formatting import between, named, whole
 from annotmix.runs.report.markup import element
 from annotmix.runs.report.page import figure, key, table
+from annotmix.runs.score_words import classifier_words, score_rows, verdict
 
 #: Paragraphs and elements of a section; one without any is left out.
 Content = list[object]
@@ -105,16 +107,10 @@ def checked(findings: Findings) -> Content:
         return []
     parts: list[object] = []
     if findings.scores:
-        rows = [
-            [words, f"{value:{form}}" if np.isfinite(value) else "–"]
-            for name, value in findings.scores.items()
-            for words, form in [SCORES.get(name, (shorten(name), ".3g"))]
-        ]
+        told = (verdict(findings.scores), classifier_words(findings.scores))
+        parts += [" ".join(sentences) for sentences in told if sentences]
+        rows = [[shorten(words, 120), value] for words, value in score_rows(findings.scores)]
         parts.append(table("Scores on items with known labels", ["Score", "Value"], rows))
-        parts.append(
-            "The run has learnt from labels of these items; about new ones the classifier alone can be less "
-            "often right."
-        )
         parts += _accuracy(findings)
     bins = findings.calibration
     if bins is not None and bins["count"].sum():
@@ -152,7 +148,7 @@ def _accuracy(findings: Findings) -> Content:
     inside = int(known["real_accuracy"].between(known["low"], known["high"]).sum())
     furthest = gap.abs().idxmax()
     most = known.sort_values("n_checked", ascending=False, kind="stable").head(MOST_ANNOTATORS)
-    most = most.sort_values("real_accuracy", ascending=False, kind="stable")
+    most = by_reliability(most)
     cut = "" if len(most) == len(known) else f" The chart has the {len(most)} with the most known labels."
     rows = [
         [named(name), whole(row.n_checked), f"{row.accuracy:.1%}", between(row.low, row.high),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from annotmix._common.words import shorten
-from annotmix.runs.findings import Findings, doubts, label_weights
-from annotmix.runs.report.formatting import count, named, whole
+from annotmix.runs.conclusions import extremes, probably_wrong, rests_on, warnings_of
+from annotmix.runs.findings import Findings
+from annotmix.runs.report.formatting import between, count, named, whole
 from annotmix.runs.report.markup import Markup, element
+from annotmix.runs.score_words import RIVALS, is_known
 
 #: From here on a label counts as sure; below the second as in doubt.
 SURE, DOUBT = 0.95, 0.6
@@ -15,24 +17,12 @@ SURE, DOUBT = 0.95, 0.6
 
 def opening(findings: Findings) -> Markup:
     """Heading, summary, the three main questions with their results, and links to the sections."""
-    n_labels, n_items = int(findings.items["n_labels"].sum()), len(findings.items)
-    weight = label_weights(findings.labels)
-    wrong = n_labels * float((weight * (1 - findings.labels["probability"])).sum()) / max(weight.sum(), 1e-12)
-    approach = findings.settings.get("approach")
-    per_item = f", {n_labels / n_items:.1f} per item" if n_items else ""
     return element(
         "header",
         element("p", shorten(findings.title), class_="eyebrow"),
-        element("h1", _heading(wrong, n_labels)),
-        element(
-            "p",
-            f"{count(len(findings.annotators), 'annotator')} gave {count(n_labels, 'label')} of "
-            f"{len(findings.classes)} classes to {count(n_items, 'item')}{per_item}. The model"
-            f"{f' ({shorten(approach)})' if approach else ''} weighed every label by who gave it and by what "
-            "the item looks like.",
-            class_="lead",
-        ),
-        *(element("p", doubt, class_="lead") for doubt in doubts(findings.items)),
+        element("h1", _heading(*probably_wrong(findings.labels))),
+        element("p", _lead(findings), class_="lead"),
+        *(element("p", warning, class_="lead warning") for warning in warnings_of(findings)),
         element(
             "dl",
             *(
@@ -44,12 +34,26 @@ def opening(findings: Findings) -> Markup:
     )
 
 
-def _heading(wrong: float, n_labels: int) -> str:
+def _lead(findings: Findings) -> str:
+    """Who labelled what, and what the labels found rest on."""
+    n_labels, n_items = probably_wrong(findings.labels)[1], len(findings.items)
+    approach = findings.settings.get("approach")
+    per_item = f", {n_labels / n_items:.1f} per item" if n_items else ""
+    weighed = rests_on(findings) or "Every label was weighed by who gave it and by what the item looks like."
+    return (
+        f"{count(len(findings.annotators), 'annotator')} gave {count(n_labels, 'label')} of "
+        f"{len(findings.classes)} classes to {count(n_items, 'item')}{per_item}."
+        f"{f' The classifier is {shorten(approach)}.' if approach else ''} {weighed}"
+    )
+
+
+def _heading(wrong: int, n_labels: int) -> str:
     if not n_labels:
         return "There are no labels"
-    if wrong < 0.5:
+    if not wrong:
         return f"All {whole(n_labels)} labels are probably right"
-    return f"About {whole(wrong)} of {whole(n_labels)} labels are probably wrong ({wrong / n_labels:.0%})"
+    verb = "is" if wrong == 1 else "are"
+    return f"{whole(wrong)} of {whole(n_labels)} labels {verb} probably wrong ({wrong / n_labels:.0%})"
 
 
 def _questions(findings: Findings) -> list[tuple[str, list[object]]]:
@@ -58,14 +62,30 @@ def _questions(findings: Findings) -> list[tuple[str, list[object]]]:
         ("Whom can I trust?", _trust(findings)),
         ("What should I ask next?", _next(findings)),
     ]
-    scores = findings.scores
-    if np.isfinite(scores.get("consensus-acc", np.nan)):
-        n = f"On {whole(scores['n'])} items with known labels" if "n" in scores else "Where labels are known"
-        majority = scores.get("majority-acc", np.nan)
-        vote = f", the majority’s for {majority:.1%}" if np.isfinite(majority) else ""
-        text = f"{n}, the labels found are right for {scores['consensus-acc']:.1%}{vote}."
-        questions.append(("How good is that?", [text, _more("checked", "Scores")]))
+    if sentences := _checked(findings):
+        questions.append(("How good is that?", [" ".join(sentences), _more("checked", "Scores")]))
     return questions
+
+
+def _checked(findings: Findings) -> list[str]:
+    """How often labels and classifier are right, where true labels are known."""
+    scores, sentences = findings.scores, []
+    if is_known(scores, "consensus-acc"):
+        n = scores.get("learnt", scores.get("n"))
+        where = "Where labels are known" if n is None else f"On {whole(n)} items with known labels"
+        rivals = [f", {name} for {scores[key]:.1%}" for name, key in _rival_scores(findings)]
+        sentences.append(f"{where}, this run is right for {scores['consensus-acc']:.1%}{''.join(rivals)}.")
+    if is_known(scores, "clf-acc"):
+        sentences.append(
+            f"Of {whole(scores.get('new'))} new items it classifies {scores['clf-acc']:.1%} right."
+        )
+    return sentences
+
+
+def _rival_scores(findings: Findings) -> list[tuple[str, str]]:
+    return [
+        (words, f"{name}-acc") for name, words in RIVALS.items() if is_known(findings.scores, f"{name}-acc")
+    ]
 
 
 def _right_labels(findings: Findings) -> list[object]:
@@ -94,8 +114,24 @@ def _trust(findings: Findings) -> list[object]:
     )
     return [
         f"Half of the annotators are right in {low:.0%} to {high:.0%} of their labels, by estimate.{told} ",
+        *_best_and_worst(findings),
         *_confusion(findings),
         _more("annotators", "Annotators"),
+    ]
+
+
+def _best_and_worst(findings: Findings) -> list[object]:
+    """The best and the worst annotator, where labels suffice to tell them apart."""
+    pair = extremes(findings.annotators)
+    if pair is None:
+        return []
+    best, worst = pair
+    return [
+        "Most reliable is ",
+        named(best.name, 40),
+        f" ({between(best['low'], best['high'])}), least ",
+        named(worst.name, 40),
+        f" ({between(worst['low'], worst['high'])}). ",
     ]
 
 

@@ -76,9 +76,10 @@ def _shown(name: str, rows: pd.DataFrame) -> ShownTable:
 
 
 def _shown_annotators(findings: Findings) -> NDArray[np.int64]:
-    """Positions of the annotators with the most labels, in the order of the findings."""
+    """Positions of the annotators with the most labels, by the lower end of their interval, best first."""
     most = np.argsort(-findings.annotators["n_labels"].to_numpy(), kind="stable")[: MOST["annotators"]]
-    return np.sort(most)
+    low = findings.annotators["low"].to_numpy(dtype=float)[np.sort(most)]
+    return np.sort(most)[np.argsort(-low, kind="stable")]
 
 
 def _disputed(items: pd.DataFrame) -> pd.DataFrame:

@@ -144,7 +144,7 @@
     interval: (v, low, high) => {
       const text = (row) => make("span", {}, percent(v[row]), " ", quiet(between(low[row], high[row])));
       const cell = (row) => make("div", { class: "accuracy" }, make("div", { class: "figures" }, text(row)), drawInterval(v[row], low[row], high[row]));
-      return { ...figures(v, percent), cell, drawn: true, fact: text };
+      return { ...figures(low, percent), cell, drawn: true, fact: text };
     },
     rated: (v, rate) =>
       words((row) => v[row], (row) => (v[row] ? make("div", { class: "text" }, bdi(v[row]), " ", quiet(percent(rate[row]))) : quiet("–"))),
@@ -247,7 +247,7 @@
     });
     const table = make("table", { role: "table", class: name }, caption, make("thead", { role: "rowgroup" }, head), body);
     place.replaceChildren(tools, table, pager);
-    if (name === "annotators") sort(1); else filter();
+    if (name === "annotators") sort(columns.findIndex((column) => column.kind === "interval")); else filter();
   }
 
   /* ---------------------------------------------------------------- windows */

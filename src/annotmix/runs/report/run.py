@@ -11,6 +11,7 @@ import numpy as np
 
 from annotmix._common.files import write_bytes
 from annotmix._common.words import shorten
+from annotmix.runs.conclusions import probably_wrong
 from annotmix.runs.findings import Findings
 from annotmix.runs.report.charts import Content, balance, checked, learning
 from annotmix.runs.report.formatting import between, named, share, whole
@@ -78,7 +79,8 @@ def _annotators(findings: Findings, shown: ShownTable) -> Content:
     return [
         "The estimated accuracy is the chance that a label of this annotator is right, with a 95% interval. "
         "In the small squares a row is a true class and a column the label it got: a clean diagonal is a "
-        "good sign. Choose a name for more.",
+        "good sign. The lower end of the interval gives the order, so nobody leads by a handful of labels. "
+        "Choose a name for more.",
         *(
             [f"Shown are those with the most labels; {whole(rest)} more are in annotators.csv."]
             if rest
@@ -92,7 +94,8 @@ def _labels(findings: Findings, shown: ShownTable) -> Content:
     labels = findings.labels
     if not len(labels):
         return ["There are no labels."]
-    doubted = int((labels["probability"] < 0.5).sum())
+    doubted, n = probably_wrong(labels)
+    verb = "is" if doubted == 1 else "are"
     which = (
         "All are here"
         if len(shown.rows) == len(labels)
@@ -100,7 +103,7 @@ def _labels(findings: Findings, shown: ShownTable) -> Content:
     )
     return [
         "Of every label the model says how likely it is right, from the item and from all its "
-        f"labels. {whole(doubted)} {'is' if doubted == 1 else 'are'} more likely wrong than right. "
+        f"labels. {whole(doubted)} of {whole(n)} {verb} more likely wrong than right. "
         f"{which}, the least trusted first.",
         _table(findings, "labels", "Labels, least likely right first", shown),
     ]
