@@ -117,7 +117,7 @@ def test_true_classes_beside_labels_or_in_their_place():
     assert beside.to_long().values.tolist() == [
         [0, "gold", "a"],
         [0, "x", "b"],
-        [0, "gold0", "b"],
+        [0, "true class", "b"],
         [1, "gold", "b"],
         [1, "x", "b"],
     ]

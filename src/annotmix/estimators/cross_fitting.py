@@ -6,7 +6,7 @@ for each of its probable classes, weighted by q; a classifier without it learns 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,28 +35,37 @@ class CrossFitted(NamedTuple):
     n_rounds: int
 
 
-def cross_fit(evidence: Evidence, predict_unseen: Callable[[Floats], Floats], rounds: int) -> CrossFitted:
+def cross_fit(
+    evidence: Evidence, candidates: Sequence[Callable[[Floats], Floats]], rounds: int
+) -> tuple[CrossFitted, int]:
     """Let labels teach classifiers, and classifiers correct labels, as long as that explains labels better.
 
     Parameters
     ----------
     evidence : Evidence
         The labels.
-    predict_unseen : callable
-        Out-of-fold class probabilities, shape (N, C), for targets q, shape (N, C).
+    candidates : sequence of callables
+        Out-of-fold class probabilities, shape (N, C), for targets q, shape (N, C). The one that makes the
+        labels most likely in the first round is kept.
     rounds : int
         At most so many rounds. A classifier that does not help ends the first; a later round counts only if
         it raises the likelihood of the labels: further rounds would echo the errors of the classifier.
+
+    Returns
+    -------
+    CrossFitted, and the place of the candidate that was kept
     """
-    p = predict_unseen(evidence.combine(None).q)
-    best = CrossFitted(evidence.combine(p), p, 1)
+    q = evidence.combine(None).q
+    first = [CrossFitted(evidence.combine(p), p, 1) for p in (predict(q) for predict in candidates)]
+    chosen = max(range(len(first)), key=lambda k: first[k].answer.likelihood)
+    best, predict_unseen = first[chosen], candidates[chosen]
     while best.answer.helps and best.n_rounds < rounds:
         p = predict_unseen(best.answer.q)
         answer = evidence.combine(p)
         if not (answer.helps and answer.likelihood > best.answer.likelihood):
             break
         best = CrossFitted(answer, p, best.n_rounds + 1)
-    return best
+    return best, chosen
 
 
 class OutOfFold:

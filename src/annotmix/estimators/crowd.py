@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+#: C of the default logistic regression, to choose from.
+STRENGTHS = (1.0, 0.1, 0.01, 0.001)
+
 
 class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Any scikit-learn classifier or pipeline, taught by the labels of many annotators.
@@ -47,7 +50,8 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
     Parameters
     ----------
     estimator : classifier with `predict_proba`, optional
-        By default logistic regression on standardised features. X is whatever it takes. If its `fit` has
+        By default logistic regression on standardised features, with the penalty of `STRENGTHS` that makes
+        labels most likely. X is whatever it takes. If its `fit` has
         `sample_weight` (in a pipeline: that of the last step), it learns every probable class of an item with
         its probability as the weight; otherwise it learns the most probable class.
     cv : int, default=5
@@ -143,12 +147,18 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         seed = seed_of(self.random_state)
         n_folds = min(int(self.cv), int(learnable.sum()))
         fold = draw_folds(evidence.alone.q, learnable, n_folds, np.random.default_rng(seed))
-        estimator = _seeded(self._estimator(X), seed)
-        with Progress("Cross-fitting", self.rounds * n_folds, show=self.progress) as progress:
-            unseen = OutOfFold(estimator, X, learnable, fold, self.classes_, progress.advance)
-            answer, self.unseen_proba_, self.n_rounds_ = cross_fit(evidence, unseen, self.rounds)
+        estimators = [_seeded(estimator, seed) for estimator in self._estimators(X)]
+        n_fits = (self.rounds - 1 + len(estimators)) * n_folds
+        with Progress("Cross-fitting", n_fits, show=self.progress) as progress:
+            candidates = [
+                OutOfFold(estimator, X, learnable, fold, self.classes_, progress.advance)
+                for estimator in estimators
+            ]
+            (answer, self.unseen_proba_, self.n_rounds_), chosen = cross_fit(
+                evidence, candidates, self.rounds
+            )
         self.posterior_ = Posterior(annotations, answer)
-        self._model = fit_soft(estimator, X, answer.q, np.flatnonzero(learnable), self.classes_)
+        self._model = fit_soft(estimators[chosen], X, answer.q, np.flatnonzero(learnable), self.classes_)
         self.estimator_ = self._model.estimator
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
@@ -266,14 +276,15 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
                 "CalibratedClassifierCV adds it to a classifier."
             )
 
-    def _estimator(self, X: Any = None) -> Any:
+    def _estimators(self, X: Any = None) -> list[Any]:
+        """The estimator, or those to choose from."""
         if self.estimator is not None:
-            return self.estimator
-        return _logistic(centre=not issparse(X))
+            return [self.estimator]
+        return [_logistic(strength, centre=not issparse(X)) for strength in STRENGTHS]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self._estimator()).input_tags
+        inner = get_tags(self._estimators()[0]).input_tags
         inner.sparse = inner.sparse or self.estimator is None
         inner.pairwise = False  # rows are taken out of X, never columns
         tags.input_tags = inner
@@ -286,7 +297,7 @@ def crowd_classifier(kind: Literal["logistic", "boosting"], random_state: Any = 
     Trees take missing values (`nan`), and need no scaling.
     """
     if kind == "logistic":
-        return CrowdClassifier(_logistic(), random_state=random_state)
+        return CrowdClassifier(random_state=random_state)
     if kind == "boosting":
         # No early stopping: its held-out sample would hold copies of items that are learnt. Eight leaves: see
         # Hastie et al., The Elements of Statistical Learning, 10.11. Few bins: weighted ones are slow.
@@ -295,8 +306,8 @@ def crowd_classifier(kind: Literal["logistic", "boosting"], random_state: Any = 
     raise ValueError(f'kind must be "logistic" or "boosting", found {kind!r}.')
 
 
-def _logistic(centre: bool = True) -> Any:
-    return make_pipeline(StandardScaler(with_mean=centre), LogisticRegression(max_iter=1000))
+def _logistic(strength: float, centre: bool) -> Any:
+    return make_pipeline(StandardScaler(with_mean=centre), LogisticRegression(C=strength, max_iter=1000))
 
 
 def _plain(classes: NDArray[Any]) -> NDArray[Any]:

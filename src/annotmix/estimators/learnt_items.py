@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -93,9 +94,7 @@ def with_gold(annotations: Annotations, gold: Gold, *, replaces: bool) -> Annota
         who = np.zeros(len(item), np.int64)
     else:
         kept, who = annotations, np.full(len(item), len(names))
-        names.append(
-            next(name for name in map("gold{}".format, ("", *range(len(names)))) if name not in names)
-        )
+        names.append(next(name for name in chain(("gold", "true class"), count()) if name not in names))
     weight = None if kept.weight is None else np.concatenate([kept.weight, np.ones(len(item))])
     return replace(
         annotations,

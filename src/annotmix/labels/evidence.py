@@ -237,6 +237,10 @@ class Evidence:
         self.count(start.q, start.shrinkage)
         return weights, best
 
+    def _rise(self, likelihood: Floats, without: Floats) -> float:
+        """How much greater the likelihood of the labels is, in standard errors."""
+        return standard_errors((likelihood - without) * self.labelled.weight)
+
     def _mean(self, values: Floats) -> float:
         return weighted_mean(values, self.labelled.weight)
 
@@ -244,7 +248,7 @@ class Evidence:
         """Whether class probabilities p̂, shape (N, C), raise ℓ beyond doubt."""
         self.count(self.alone.q, self.alone.shrinkage)
         likelihood, without = self.learn(self.centre(p))[1], self.learn(None)[1]
-        return standard_errors(likelihood - without) > SURE
+        return self._rise(likelihood, without) > SURE
 
     def combine(self, p: Floats | None = None) -> Answer:
         """Join the labels with p̂, shape (N, C), of a classifier that has not seen the items."""
@@ -252,7 +256,7 @@ class Evidence:
         plain, without = self.learn(None)
         log_p = None if p is None else self.centre(p)
         learnt, likelihood = (plain, without) if log_p is None else self.learn(log_p)
-        rise = standard_errors(likelihood - without)
+        rise = self._rise(likelihood, without)
         if log_p is not None and rise > SURE:
             for _ in range(RECOUNTS):
                 before = likelihood
