@@ -14,7 +14,7 @@ import annotmix
 from annotmix.labels.aggregation import majority_vote
 from annotmix.labels.annotations import Annotations
 from annotmix.reading import Columns
-from annotmix.runs.evaluate import evaluate, score
+from annotmix.runs.evaluate import evaluate
 from annotmix.runs.findings import doubts
 from annotmix.runs.fit import fit
 from annotmix.runs.folder import RunFolder
@@ -236,7 +236,10 @@ def test_gold_is_learnt_and_fixed_and_valid_is_scored_without_it(problem, some_g
     own = found.labels[found.labels["item"].isin(gold.index)]
     right = own["label"].to_numpy() == gold.loc[own["item"]].to_numpy()
     np.testing.assert_array_equal(own["probability"], right.astype(float))
-    assert found.scores["n"] == found.calibration["count"].sum() == 120
+    assert found.scores["n"] == 120
+    assert (
+        found.scores["learnt"] == found.calibration["count"].sum() == (items["n_labels"].iloc[30:] > 0).sum()
+    )
     for note in (
         "1 of 31 items in --gold are not among the items: 'elsewhere'.",
         "30 of 150 items in --valid are in --gold too; they are learnt, so they neither choose the epoch nor "
@@ -251,9 +254,7 @@ def test_gold_is_learnt_and_fixed_and_valid_is_scored_without_it(problem, some_g
     assert f"--gold {path}" in run["settings"]["command"]
     again = evaluate(tmp_path / "run", problem / "truth.csv", Columns())
     assert again.scores == found.scores
-    assert any("30 of 150 true labels are about items of --gold" in note for note in again.notes)
-    with pytest.raises(ValueError, match="All 30 items with a true label are items of --gold"):
-        score(found, gold.to_dict())
+    assert any("30 of 150 items with a true label are gold" in note for note in again.notes)
     model = annotmix.load(tmp_path / "run" / "model")
     assert model.consensus()["label"].tolist() == items["label"].tolist()
 
@@ -278,10 +279,13 @@ def test_an_approach_without_folds_judges_by_labels_alone(problem, tmp_path):
         "annot-mix-plus has." in found.notes
     )
     assert found.annotators.loc["w0", "accuracy"] > found.annotators.loc["w3", "accuracy"]
-    labelled = found.items["n_labels"] > 0
-    assert (found.items["label"] == found.items["classifier"])[~labelled].all()
-    alone = annotmix.load(tmp_path / "run" / "model").consensus()
-    np.testing.assert_array_equal(alone["probability"][labelled], found.items["probability"][labelled])
+    assert (found.items["label"] == found.items["classifier"])[found.items["n_labels"] == 0].all()
+    model = annotmix.load(tmp_path / "run" / "model")
+    np.testing.assert_array_equal(model.consensus()["probability"], found.items["probability"])
+    X = np.load(tmp_path / "run" / "findings" / "features.npy")
+    assert found.items["classifier"].tolist() == model.predict(X).tolist()
+    used = found.settings["posterior"]
+    assert (used["classifier"], used["helps"], used["out of fold"]) == (0, False, False)
     assert len(found.suggestions)
     table, _ = suggest(tmp_path / "run", 5)
     assert len(table) == 5
@@ -305,6 +309,9 @@ def test_the_files_say_what_the_model_says(finished):
     out, found, _ = finished
     model = annotmix.load(out / "model")
     assert not any("do not help" in note for note in found.notes)
+    used = found.settings["posterior"]
+    assert (used["helps"], used["out of fold"]) == (True, True)
+    assert used["likelihood with"] > used["likelihood without"]
     own = ["label", "probability", "n_labels", "agreement"]
     pd.testing.assert_frame_equal(found.items[own], model.consensus(), check_dtype=False, check_exact=True)
     key = ["item", "annotator"]

@@ -25,7 +25,7 @@ from annotmix.runs.prepare import ItemPreparation, fit_item_preparation
 from annotmix.runs.previews import make_previews
 from annotmix.runs.request import DEFAULT_APPROACH, Request
 from annotmix.runs.result_columns import make_table
-from annotmix.runs.result_tables import make_tables, posterior_of_items
+from annotmix.runs.result_tables import classifier_proba, make_tables
 from annotmix.runs.storage import write_findings
 from annotmix.training.processes import by_torchrun
 
@@ -87,8 +87,8 @@ def _findings(
     model: Model,
     previews: Mapping[str, Preview] | None,
 ) -> Findings:
-    posterior, classifier = posterior_of_items(model, X)
-    tables = make_tables(posterior, classifier)
+    posterior = model.posterior_
+    tables = make_tables(posterior, classifier_proba(model, X))
     suggestions = make_table("suggestions", suggest_from(posterior, SUGGESTIONS))
     notes = [*inputs.notes, *doubts(tables["items"]), *_evidence(model_name(model), posterior)]
     if n_lost := inputs.understood["n not matched"]:
@@ -128,27 +128,26 @@ def _settings(request: Request, inputs: Inputs, preparation: ItemPreparation, mo
         "approach": model_name(model),
         "seed": request.seed,
         "parameters": parameters(model),
-        "posterior": _weights(model),
         "encoder": preparation.encoder_name,
         **({"gold": f"true labels of {len(inputs.gold)} items"} if inputs.gold else {}),
+        "posterior": _weights(model.posterior_),
         "interval": INTERVAL,
         "versions": _versions(),
         "command": request.command(),
     }
 
 
-def _weights(model: Model) -> dict[str, Any]:
-    """What the labels found rest on."""
-    posterior = model.posterior_
-    weights, likelihood = posterior.weights, posterior.likelihood
+def _weights(posterior: Posterior) -> dict[str, Any]:
+    """How much classifier, labels and class shares count, and the mean log-likelihoods that say so."""
+    weights, (without, with_classifier, rise) = posterior.weights, posterior.likelihood
     return {
         "classifier": weights.classifier,
         "correlation": weights.correlation,
         "shares": weights.shares,
-        "likelihood without": likelihood["labels"],
-        "likelihood with": likelihood["with classifier"],
+        "likelihood without": float(without),
+        "likelihood with": float(with_classifier),
         "helps": posterior.helps,
-        "out of fold": not bool(np.isnan(likelihood["rise"])),
+        "out of fold": not bool(np.isnan(rise)),
     }
 
 

@@ -17,14 +17,16 @@ from annotmix.runs.result_columns import make_table
 Floats = NDArray[np.float64]
 
 
-def posterior_of_items(model: Model, X: Any) -> tuple[Posterior, Floats]:
-    """The posterior of a model's training items X, and what its classifier alone says, shape (N, C).
+def classifier_proba(model: Model, X: Any) -> Floats:
+    """What the classifier alone says about the training items X of a model, shape (N, C).
 
-    The classifier's part are predictions by networks that have not learnt the item; where there are none,
-    those of the final one.
+    Of items with labels these are predictions by networks that have not learnt them, where the approach has
+    such; of others those of the final one.
     """
     p, unseen = model.predict_proba(X), model.unseen_proba_
-    return model.posterior_, np.where(np.isnan(unseen), p, unseen)
+    use = (model.posterior_.annotations.labels_per_item > 0) & ~np.isnan(unseen[:, 0])
+    p[use] = unseen[use]
+    return p
 
 
 def make_tables(posterior: Posterior, classifier: Floats) -> dict[str, Any]:

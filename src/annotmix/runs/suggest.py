@@ -12,7 +12,6 @@ from annotmix.estimators.suggestion import suggest_from
 from annotmix.labels.posterior import Posterior
 from annotmix.reading import read_availability
 from annotmix.runs.folder import RunFolder
-from annotmix.runs.result_tables import posterior_of_items
 
 
 def suggest(
@@ -76,5 +75,5 @@ def suggest(
 
 def run_posterior(run: Path) -> Posterior:
     """The posterior of a run's items, given their labels."""
-    folder = RunFolder(run)
-    return posterior_of_items(folder.model(), folder.features())[0]
+    posterior: Posterior = RunFolder(run).model().posterior_
+    return posterior
