@@ -34,7 +34,7 @@ MODELS = (
     *(Shrinkage(skill, 10, own) for skill, own in product((np.inf, 20), (10, 3))),
 )
 #: Rounds of EM to choose from.
-ROUNDS = (2, 5, 15)
+ROUNDS = (3, 6, 15)
 #: ρ, how far labels of one item err together, to choose from; 0 is not at all.
 CORRELATIONS = (0.1, 0.3, 1.0)
 #: EM ends where no probability changes by more.
@@ -50,7 +50,7 @@ LEAST_SHARE = 0.02
 FEWEST = 50
 #: Models and weights are compared on a sample of the items with at most `BUDGET` labels × (C + `PER_LABEL`),
 #: or with `SAMPLE` labels where this is more. `PER_LABEL` is the work that a label makes without classes.
-BUDGET, PER_LABEL, SAMPLE = 100_000, 8, 4_000
+BUDGET, PER_LABEL, SAMPLE = 100_000, 8, 12_000
 
 
 @dataclass(frozen=True, eq=False)
