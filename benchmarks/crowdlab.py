@@ -18,7 +18,9 @@ if __name__ == "__main__":
 
     given = np.load(sys.argv[1], allow_pickle=False)
     label, proba = given["label"], given["proba"]
-    table = pd.DataFrame(np.where(label < 0, np.nan, label), columns=[f"a{m}" for m in range(label.shape[1])])
+    names = [f"a{m}" for m in range(label.shape[1])]
+    table = pd.DataFrame(np.where(label < 0, np.nan, label), columns=names)
+    table = table.dropna(axis=1, how="all")  # annotators without labels are refused
     started = time.process_time()
     found = get_label_quality_multiannotator(table, proba, verbose=False)
     seconds = time.process_time() - started
@@ -28,7 +30,7 @@ if __name__ == "__main__":
         sys.argv[2],
         consensus=found["label_quality"]["consensus_label"].to_numpy(dtype=int),
         confidence=found["label_quality"]["consensus_quality_score"].to_numpy(dtype=float),
-        quality=detailed[np.nonzero(label >= 0)],
-        annotators=stats.reindex(table.columns).to_numpy(dtype=float),
+        quality=detailed[np.nonzero(table.notna().to_numpy())],
+        annotators=stats.reindex(names).to_numpy(dtype=float),
         seconds=seconds,
     )

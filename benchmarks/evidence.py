@@ -134,8 +134,8 @@ def vote(crowd: Crowd, seed: int) -> Answer:
     return from_proba(crowd, share)._replace(right=ties)
 
 
-def dawid_skene(crowd: Crowd, seed: int) -> Answer:
-    return from_proba(crowd, annotmix.dawid_skene(crowd.labels).probabilities.to_numpy())
+def dawid_skene(crowd: Crowd, seed: int, gold: dict[Any, Any] | None = None) -> Answer:
+    return from_proba(crowd, annotmix.dawid_skene(crowd.labels, gold=gold).probabilities.to_numpy())
 
 
 def crowd_kit(name: str, trust: str) -> Callable[[Crowd, int], Answer]:
@@ -150,8 +150,8 @@ def crowd_kit(name: str, trust: str) -> Callable[[Crowd, int], Answer]:
     return answer
 
 
-def labels_alone(crowd: Crowd, seed: int) -> Answer:
-    return from_posterior(crowd, annotmix.posterior(crowd.labels))
+def labels_alone(crowd: Crowd, seed: int, gold: dict[Any, Any] | None = None) -> Answer:
+    return from_posterior(crowd, annotmix.posterior(crowd.labels, gold=gold))
 
 
 @lru_cache(maxsize=1)
@@ -209,7 +209,7 @@ def _fitted(crowd: Crowd, approach: str, seed: int) -> Any:
     return clf.fit(crowd.data.X, crowd.labels)
 
 
-def with_gold(method: Callable[[Crowd, dict[Any, Any]], Answer]) -> Callable[[Crowd, int], Answer]:
+def with_gold(method: Callable[..., Answer]) -> Callable[[Crowd, int], Answer]:
     """Some items have a known class; the others are judged."""
 
     def answer(crowd: Crowd, seed: int) -> Answer:
@@ -217,21 +217,13 @@ def with_gold(method: Callable[[Crowd, dict[Any, Any]], Answer]) -> Callable[[Cr
         judged = crowd.labelled.copy()
         judged[known] = False
         gold = dict(zip(crowd.labels.items[known], crowd.data.y[known], strict=True))
-        return method(crowd, gold)._replace(judged=judged)
+        return method(crowd, seed, gold)._replace(judged=judged)
 
     return answer
 
 
-def gold_dawid_skene(crowd: Crowd, gold: dict[Any, Any]) -> Answer:
-    return from_proba(crowd, annotmix.dawid_skene(crowd.labels, gold=gold).probabilities.to_numpy())
-
-
-def gold_labels_alone(crowd: Crowd, gold: dict[Any, Any]) -> Answer:
-    return from_posterior(crowd, annotmix.posterior(crowd.labels, gold=gold))
-
-
-def gold_logistic(crowd: Crowd, gold: dict[Any, Any]) -> Answer:
-    clf = annotmix.CrowdClassifier(random_state=0, progress=False)
+def gold_logistic(crowd: Crowd, seed: int, gold: dict[Any, Any]) -> Answer:
+    clf = annotmix.CrowdClassifier(random_state=seed, progress=False)
     return from_posterior(crowd, clf.fit(crowd.data.X, crowd.labels, gold=gold).posterior_)
 
 
@@ -246,8 +238,8 @@ RUN: dict[str, Callable[[Crowd, int], Answer]] = {
     "annot-mix": network("annot-mix"),
     "plus": network("annot-mix-plus"),
     "before": before,
-    "ds-gold": with_gold(gold_dawid_skene),
-    "labels-gold": with_gold(gold_labels_alone),
+    "ds-gold": with_gold(dawid_skene),
+    "labels-gold": with_gold(labels_alone),
     "logistic-gold": with_gold(gold_logistic),
 }
 
@@ -279,9 +271,9 @@ def _too_slow(*_: Any) -> None:
 
 
 def run(name: str, method: str, seed: int, folder: str | None) -> dict[str, Any]:
-    """One line of the results; without scores if GLAD takes too long."""
+    """One line of the results; without scores if a method of crowd-kit takes too long."""
     crowd = load(name, folder)
-    if method == "glad":
+    if method in ("glad", "one-coin"):
         signal.signal(signal.SIGVTALRM, _too_slow)
         signal.setitimer(signal.ITIMER_VIRTUAL, PATIENCE)
     started, result = time.process_time(), {}

@@ -46,7 +46,7 @@ METHODS = {
     "vote": MethodFacts("majority vote", "the most frequent label; ties count by their share"),
     "ds": MethodFacts("Dawid–Skene", "`annotmix.dawid_skene`"),
     "one-coin": MethodFacts("one-coin Dawid–Skene", "crowd-kit's"),
-    "glad": MethodFacts("GLAD", "crowd-kit's; – where it takes more than two minutes"),
+    "glad": MethodFacts("GLAD", "crowd-kit's"),
     "crowdlab": MethodFacts(
         "CROWDLAB", "cleanlab's, with the out-of-fold probabilities of `CrowdClassifier`", True
     ),
@@ -90,6 +90,7 @@ wrong ones. *ECE* is the expected calibration error of the consensus in ten bins
 consensus labels of probability 0.8 are right in 80 %, and so on. *Annotators* is Spearman's correlation of
 the estimated and the real accuracy of annotators with ten labels or more. *clf-acc* is the accuracy on new
 items in percent. CPU seconds are of one busy core; those of CROWDLAB hold the making of its probabilities.
+Methods of crowd-kit stop after two minutes without a figure.
 True classes score the results and decide nothing else, except in the rows with gold items.
 """
 
