@@ -90,7 +90,9 @@ wrong ones. *ECE* is the expected calibration error of the consensus in ten bins
 consensus labels of probability 0.8 are right in 80 %, and so on. *Annotators* is Spearman's correlation of
 the estimated and the real accuracy of annotators with ten labels or more. *clf-acc* is the accuracy on new
 items in percent. CPU seconds are of one busy core; those of CROWDLAB hold the making of its probabilities.
-Methods of crowd-kit stop after two minutes without a figure.
+Methods of crowd-kit are stopped after two minutes of CPU time (> 120, no figures). Methods without randomness
+have one seed; the last column says how many seeds (0, 1, …) the others have. Rows that are absent have not
+been run.
 True classes score the results and decide nothing else, except in the rows with gold items.
 """
 
