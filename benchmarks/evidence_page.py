@@ -177,7 +177,7 @@ def full_table(results: Results) -> str:
 
 def findings(results: Results) -> list[str]:
     """The comparisons in words, first those that are worse."""
-    text, missed = [], []
+    text, missed, n_compared = [], [], 0
     for method in OURS:
         others: list[tuple[str, str | None]] = [("the better of vote and Dawid–Skene", None)]
         others += [("CROWDLAB with the same probabilities", "crowdlab")] if method == "logistic" else []
@@ -187,6 +187,7 @@ def findings(results: Results) -> list[str]:
             told = [f"{kind} on {', '.join(names)}" for kind, names in kinds.items() if names]
             heading = f"{METHODS[method].title} against {title}"
             text.append(f"- {heading}: {'; '.join(told) or 'not compared yet'}.")
+            n_compared += sum(map(len, kinds.values()))
             missed += [f"{heading} on {name}" for name in kinds["worse"]]
     for score, title in (("ece", "ECE"), ("clf-acc", "clf-acc")):
         for method, other in (("labels", "ds"), ("logistic", "crowdlab"), ("plus", "before")):
@@ -198,11 +199,14 @@ def findings(results: Results) -> list[str]:
             ]
             heading = f"{title} of {METHODS[method].title} (in brackets {METHODS[other].title})"
             text += [f"- {heading}: {', '.join(pairs)}."] if pairs else []
-    verdict = (
-        f"Worse beyond the noise: {'; '.join(missed)}." if missed else "No consensus is worse beyond it."
-    )
-    head = f"## What the figures say\n\nNoise is a difference of at most {NOISE} standard errors. {verdict}\n"
-    return [head, *text, ""]
+    verdict = "**Worse beyond the noise:**" if missed else "No consensus is worse beyond the noise."
+    head = f"""## What the figures say
+
+Noise is a difference of at most {NOISE} standard errors. They are over items and do not hold the spread over
+seeds, which is unknown where there is one seed. Without any real difference, one in twenty of the
+{n_compared} comparisons would be beyond the noise by chance. {verdict}
+"""
+    return [head, *(f"- {line}" for line in missed), "\nAll comparisons:\n", *text, ""]
 
 
 def _compared(results: Results, method: str, other: str | None) -> dict[str, list[str]]:
