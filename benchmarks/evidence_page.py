@@ -63,6 +63,8 @@ METHODS = {
 OURS = ("labels", "logistic", "plus")
 #: Differences beyond this many standard errors are no noise.
 NOISE = 2
+#: Pairs of methods whose calibration and classifiers are told side by side.
+PAIRS = (("labels", "ds"), ("logistic", "crowdlab"), ("plus", "before"), ("plus", "annot-mix"))
 HEADER = (
     "set",
     "method",
@@ -190,7 +192,7 @@ def findings(results: Results) -> list[str]:
             n_compared += sum(map(len, kinds.values()))
             missed += [f"{heading} on {name}" for name in kinds["worse"]]
     for score, title in (("ece", "ECE"), ("clf-acc", "clf-acc")):
-        for method, other in (("labels", "ds"), ("logistic", "crowdlab"), ("plus", "before")):
+        for method, other in PAIRS:
             pairs = [
                 f"{name} {mean(one, 100, 1)} ({mean(two, 100, 1)})"
                 for name in results.sets
