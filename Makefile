@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
-.PHONY: setup demo test lint docs wheel-check bench-speed clean
+.PHONY: setup demo test lint docs wheel-check bench-speed evidence clean
 
 setup: $(VENV)/.installed
 
@@ -45,6 +45,10 @@ wheel-check: setup
 # Speed and memory, and how they grow; writes the figures of docs/performance.md.
 bench-speed: setup
 	$(BIN)/python benchmarks/speed.py
+
+# The consensus of all methods on all sets; resumes, and writes docs/results/evidence.md. ANNOTMIX_DATA is the folder of the data.
+evidence: setup
+	$(BIN)/python benchmarks/evidence.py
 
 clean:
 	rm -rf $(VENV) dist build annotmix-demo .mypy_cache .pytest_cache .ruff_cache
