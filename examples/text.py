@@ -54,7 +54,7 @@ def main(folder: Path) -> float:
 
     items = list(labelled.texts)
     texts = [labelled.texts[item] for item in items]
-    clf = annotmix.AnnotMixClassifier(
+    clf = annotmix.AnnotMixPlusClassifier(
         encoder="text:minilm",
         max_epochs=50,
         batch_size=16,

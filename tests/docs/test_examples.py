@@ -35,7 +35,7 @@ def test_tabular(tmp_path):
     annotators = pd.read_csv(tmp_path / "run" / "annotators.csv", index_col="annotator")
     assert annotators["accuracy"].idxmax() in ("ada", "bo")
     assert annotators["accuracy"].idxmin() == "fay"
-    assert "On 400 items with a true label" in said[1]
+    assert "learnt items with known labels, this run is right most often" in said[1]
     assert len(pd.read_csv(tmp_path / "ask.csv")) == 10
     assert len(pd.read_csv(tmp_path / "predictions.csv")) == 400
 

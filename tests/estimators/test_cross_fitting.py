@@ -50,7 +50,8 @@ def test_rounds_end_with_the_highest_likelihood(answers, kept, asked):
         targets.append(q)
         return q
 
-    best = cross_fit(evidence, predict_unseen, rounds=3)
+    best, chosen = cross_fit(evidence, [predict_unseen], rounds=3)
+    assert chosen == 0
     assert (best.n_rounds, best.answer.q, best.p) == (kept, kept, kept - 1)
     assert evidence.asked == asked
     assert targets == list(range(asked))  # every round learns the answer of the one before

@@ -265,8 +265,9 @@ def test_memory_mapped_features_give_the_same_weights_and_are_read_in_pieces(noi
 
     monkeypatch.setattr(Features, "take", recording)
     on_disk = classifier().fit(mapped, Z)
-    *batches, reference = pieces
+    *batches, without_labels, reference = pieces
     assert max(batches) <= 32
+    assert without_labels == (Z < 0).all(axis=1).sum()
     assert reference == 256
     monkeypatch.undo()
     in_memory = classifier().fit(X.astype(np.float64), Z)

@@ -242,7 +242,8 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
         with randomness(self.seed_, REFERENCE) as rng:
             sample = np.sort(rng.permutation(np.flatnonzero(learnt.labels_per_item))[:REFERENCE_SIZE])
         reference = Features(rows[sample], device, views)
-        unseen = self._unseen(data, run.best_state)
+        fresh = Features(rows[~self._learnt.learnt], device, views)
+        unseen = self._unseen(data, fresh, run.best_state)
         self.module_.finish()
         kept = self.module_.state_dict()
         states = {"last": kept} | ({"best": run.best_state} if run.best_state else {})
@@ -255,21 +256,28 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
             state[UNSEEN_NAME] = unseen[which]
         return self.use(self.select)
 
-    def _unseen(self, X: Features, best: dict[str, torch.Tensor] | None) -> dict[str, torch.Tensor]:
-        """Class probabilities of the training items by classifiers that have not seen them, last and best."""
-        found = {"last": self._unseen_proba(X)}
+    def _unseen(
+        self, X: Features, fresh: Features, best: dict[str, torch.Tensor] | None
+    ) -> dict[str, torch.Tensor]:
+        """Class probabilities of items by classifiers that have not seen them, last and best, shape (N, C).
+
+        X are the training items, `fresh` those without labels; an approach without folds has only these.
+        """
+        found = {"last": self._unseen_proba(X, fresh)}
         if best:
             last = {name: t.detach().clone() for name, t in self.module_.state_dict().items()}
             self.module_.load_state_dict(best)
-            found["best"] = self._unseen_proba(X)
+            found["best"] = self._unseen_proba(X, fresh)
             self.module_.load_state_dict(last)
         return found
 
-    def _unseen_proba(self, X: Features) -> torch.Tensor:
+    def _unseen_proba(self, X: Features, fresh: Features) -> torch.Tensor:
         log_p = self.module_.unseen_log_proba(X)
         if log_p is None:
-            log_p = encode(self.module_, X)[1].clone()
-            log_p[torch.from_numpy(self._learnt.learnt)] = torch.nan
+            learnt = self._learnt.learnt
+            log_p = torch.full((len(learnt), len(self.classes_)), torch.nan)
+            if not learnt.all():
+                log_p[torch.from_numpy(~learnt)] = encode(self.module_, fresh)[1].cpu()
         return log_p.detach().exp()
 
     def use(self, which: str) -> Self:

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import beta
 
 from annotmix._common.words import some
-from annotmix.labels.accepted import as_annotations, is_long
 from annotmix.labels.aggregation import gold_positions
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.confusion import Confusion, Floats, Labelled
@@ -174,6 +172,8 @@ def annotator_table(annotations: Annotations, q: Floats) -> pd.DataFrame:
     that of a Beta distribution with the mean (r + 1/2) / (n + 1) of Jeffreys' and the variance of Jeffreys'
     plus Σ r_p (1 − r_p) / (n + 1)², as it is not known which labels are right.
     """
+    from scipy.stats import beta  # slow to import
+
     a = annotations
     weight = np.ones(len(a)) if a.weight is None else a.weight
     sure, M = q[a.item, a.label], a.n_annotators
@@ -193,6 +193,8 @@ def annotator_table(annotations: Annotations, q: Floats) -> pd.DataFrame:
 
 
 def _annotations(labels: Any, pred_probs: Any) -> Annotations:
+    from annotmix.labels.accepted import as_annotations, is_long  # it imports scikit-learn
+
     if isinstance(labels, Annotations):
         return labels
     if isinstance(labels, pd.DataFrame) and is_long(labels):
