@@ -346,13 +346,12 @@ def test_a_kill_right_after_the_weights_leaves_the_old_model_whole(model, monkey
     # as a kill does it: nothing is cleaned up any more
     new = model / "weights-0123456789abcdef.safetensors"
     save_file(tensors(1), new)
-    (model / "weights.tmp").write_bytes(b"half")
-    (model / ".model.json.x1").write_text("{")
+    for name in ("weights-0123.tmp", ".weights-0123.tmp.x1", ".model.json.x1", ".save.lock"):
+        (model / name).write_text("{")
     assert_holds(model, 0)
     save_model(model, tensors(1), FACTS)
     assert_holds(model, 1)
-    assert not new.exists()
-    assert not (model / "weights.tmp").exists()
+    assert files(model) == sorted(["model.json", meta(model)["weights"]])
 
 
 def test_write_atomically_cleans_up(tmp_path):

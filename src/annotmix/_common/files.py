@@ -6,8 +6,10 @@ import io
 import json
 import math
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def write_atomically(path: Path, write: Callable[[str], Any]) -> None:
+def write_atomically(path: Path, write: Callable[[str], Any], make_folder: bool = True) -> None:
     """Call `write` on a temporary file beside `path`, then put it in place of `path` in one step.
 
-    The folder is made where it does not exist.
+    The folder is made where it does not exist, unless `make_folder` is False.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if make_folder:
+        path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     try:
@@ -32,6 +35,30 @@ def write_atomically(path: Path, write: Callable[[str], Any]) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def remove_temporary(folder: Path, name: str) -> None:
+    """Remove files that a killed `write_atomically` of this name (a pattern) has left in a folder."""
+    for path in folder.glob(f".{name}.*"):
+        path.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Let the names in a folder outlast a loss of power, where the system can do that."""
+    with suppress(OSError):  # not every system opens folders
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Give a file a second name; where the file system has no such thing, a copy."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
 
 
 def write_bytes(path: Path, data: bytes) -> None:

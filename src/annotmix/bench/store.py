@@ -10,12 +10,13 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
-from filelock import FileLock, Timeout
+
+from annotmix._common.locks import LockedError, hold
 
 if TYPE_CHECKING:
     from annotmix.bench.study import Run
@@ -242,31 +243,28 @@ def _numbers(values: Iterable[int]) -> str:
 def driving(path: Path) -> Iterator[None]:
     """Be the one driver that writes a store; the lock goes with the process, however that ends."""
     lock = _lock(path)
-    try:
-        lock.acquire(timeout=1)
-    except Timeout:
-        raise StoreError(
-            f"Another `annotmix bench run` is writing {str(path)!r}. Wait for it, or choose another --store."
-        ) from None
-    except OSError as error:
-        raise StoreError(f"{lock.lock_file!r} cannot be locked: {error.strerror or error}.") from error
-    try:
+    busy = f"Another `annotmix bench run` is writing {str(path)!r}"
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(hold(lock, 1, busy, "Wait for it, or choose another --store."))
+        except LockedError as error:
+            raise StoreError(str(error)) from None
+        except OSError as error:
+            raise StoreError(f"{str(lock)!r} cannot be locked: {error.strerror or error}.") from error
         yield
-    finally:
-        lock.release()
 
 
 def has_driver(path: Path) -> bool:
     """Whether a driver is writing the store now."""
     lock = _lock(path)
-    if not Path(lock.lock_file).exists():
+    if not lock.exists():
         return False
     try:
-        with lock.acquire(timeout=0):
+        with hold(lock, 0, "", ""):
             return False
-    except Timeout:
+    except LockedError:
         return True
 
 
-def _lock(path: Path) -> FileLock:
-    return FileLock(f"{path}.lock", is_singleton=False)
+def _lock(path: Path) -> Path:
+    return path.with_name(f"{path.name}.lock")

@@ -144,7 +144,9 @@ def demo(
 
 
 def _continue(request: Request) -> str:
-    if any(request.out.glob("checkpoint/*.safetensors")):
+    if any(request.out.glob("checkpoint/*/*.safetensors")):
         flags = ("--overwrite", "--resume") if request.overwrite else ("--resume",)
         return f"The training so far is kept. Continue with:\n  {request.command(*flags)}"
+    if (request.out / "run.json").is_file():
+        return f"No training is left to continue; {request.out} holds a whole run."
     return "Training had not begun; the run left no files."

@@ -123,11 +123,9 @@ def report(
     """
     output = Output(quiet, as_json)
     with one_line(*MISTAKES), interruptible(lambda: _NOTHING):
-        from annotmix.runs.folder import RunFolder
-        from annotmix.runs.report.run import write_report
+        from annotmix.runs.report_again import write_report_again
 
-        path = run / "report.html" if out is None else out
-        write_report(RunFolder(run).findings(), path)
+        path = write_report_again(run, out)
         output.say(f"Report: {path}  ({path.resolve().as_uri()})")
         output.document({"run": str(run), "report": str(path)})
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from annotmix._common.files import link_or_copy
 from annotmix._common.words import some
 from annotmix.labels.aggregation import dawid_skene
 from annotmix.labels.annotations import ROUNDING, Annotations
@@ -19,7 +20,7 @@ from annotmix.runs.conclusions import out_of_fold
 from annotmix.runs.findings import Findings, is_gold, label_weights
 from annotmix.runs.folder import RunFolder
 from annotmix.runs.result_columns import make_table
-from annotmix.runs.storage import write_findings
+from annotmix.runs.storage import FEATURES, write_findings
 
 BINS = 10
 #: Labels of known items that an annotator needs to be ranked.
@@ -29,13 +30,16 @@ LEAST_LABELS = 5
 def evaluate(run: Path, truth: Path, columns: Columns) -> Findings:
     """Score a run on true labels; its files and its report show the scores from then on."""
     known, notes, source = read_truth(truth, columns)
-    findings = score(RunFolder(run).findings(), known)
-    findings = replace(
-        findings,
-        inputs=[*(own for own in findings.inputs if own["role"] != "truth"), vars(source)],
-        notes=list(dict.fromkeys([*findings.notes, *notes])),
-    )
-    write_findings(run, findings)
+    folder = RunFolder(run).require()
+    with folder.replace() as stage:
+        findings = score(folder.findings(), known)
+        findings = replace(
+            findings,
+            inputs=[*(own for own in findings.inputs if own["role"] != "truth"), vars(source)],
+            notes=list(dict.fromkeys([*findings.notes, *notes])),
+        )
+        write_findings(stage, findings)
+        link_or_copy(run / FEATURES, stage / FEATURES)
     return findings
 
 

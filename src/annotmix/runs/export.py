@@ -68,13 +68,12 @@ def export_onnx(run: Path, path: Path) -> dict[str, Any]:
     """
     runtime = require("onnxruntime", "onnx", "Exporting")
     require("onnxscript", "onnx", "Exporting")
-    folder = RunFolder(run)
-    items, model = folder.preparation(), folder.model()
+    items, model, features = RunFolder(run).read("preparation", "model", "features")
     if isinstance(model, CrowdClassifier):
         raise ValueError(f"{str(run)!r} holds no network: only runs with --model network can be exported.")
     preparation = items.table
     network = Exported(model.module_.classifier.cpu(), preparation).eval()
-    X = folder.features()[:SAMPLE]
+    X = features[:SAMPLE]
     raw = _raw(X, preparation)
     data = _export(network, torch.from_numpy(raw[:2].repeat(2, axis=0)))
     difference = _largest_difference(runtime, data, raw, model.predict_proba(X))

@@ -26,7 +26,7 @@ from annotmix.runs.previews import make_previews
 from annotmix.runs.request import DEFAULT_APPROACH, Request
 from annotmix.runs.result_columns import make_table
 from annotmix.runs.result_tables import classifier_proba, make_tables
-from annotmix.runs.storage import write_findings
+from annotmix.runs.storage import FEATURES, write_findings
 from annotmix.training.processes import by_torchrun
 
 Floats = NDArray[np.float32]
@@ -58,8 +58,7 @@ def fit(
     if by_torchrun():
         raise ValueError("annotmix fit starts its processes itself: use --devices in place of torchrun.")
     folder = RunFolder(request.out)
-    folder.claim(request.resume, request.overwrite)
-    try:
+    with folder.claim(request.resume, request.overwrite):
         inputs = read_inputs(request, progress)
         encoded = inputs.items.kind != "features"
         if encoded:
@@ -73,9 +72,6 @@ def fit(
         findings = _findings(request, inputs, preparation, X, model, previews)
         say(f"Writing {request.out} …")
         _write(request, folder, inputs, preparation, X, model, findings)
-    except BaseException:
-        folder.release()
-        raise
     return findings
 
 
@@ -174,7 +170,7 @@ def _write(
         model.save(stage / "model")
         write_json(stage / "model" / "preparation.json", preparation.to_dict())
         write_findings(stage, findings)
-        save_array(stage / "findings" / "features.npy", X)
+        save_array(stage / FEATURES, X)
         run = {
             "annotmix": annotmix.__version__,
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),

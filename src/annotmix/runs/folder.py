@@ -4,30 +4,46 @@ RUN/
   items.csv  labels.csv  annotators.csv  report.html
   model/            the classifier, as `annotmix.load` reads it, and preparation.json
   findings/         everything the report is made of, and the prepared features
-  run.json          settings, versions, checksums of inputs; written last, so it marks a whole run
-  checkpoint/       only while a run is unfinished
+  run.json          settings, versions, checksums of inputs; it marks a whole run
+  checkpoint/X/     only while a run is unfinished; another process that continues it renames X
+  .fit.lock         only while `annotmix fit` works here
+  .exchange.lock    only while a command replaces files of the run, see `annotmix.runs.exchange`
+
+Commands that only read need no lock: where the files were replaced meanwhile, they read again.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from numpy.typing import NDArray
 
 from annotmix._common.files import load_array
+from annotmix._common.locks import Lock, hold
 from annotmix.estimators import load
+from annotmix.runs import exchange
+from annotmix.runs.exchange import CHECKPOINT, ExchangeError
 from annotmix.runs.findings import Findings
 from annotmix.runs.prepare import ItemPreparation
-from annotmix.runs.storage import FILES, load_findings
+from annotmix.runs.storage import FEATURES, load_findings
 
-_PARTS = (*FILES, "report.html", "model", "findings")
-_STAGE = ".unfinished-"
+_FIT_LOCK, _EXCHANGE_LOCK = ".fit.lock", ".exchange.lock"
+_NAME = re.compile("[0-9a-f]{16}")
+#: Seconds that `annotmix fit` waits for a process which has the lock only to clean up.
+_MOMENT = 0.5
+#: Seconds that a command waits for others that replace files.
+_EXCHANGING = 300.0
+#: How often files are read again because others have replaced them.
+_ATTEMPTS = 100
 
 
 class RunFolder:
@@ -40,106 +56,235 @@ class RunFolder:
 
     def __init__(self, path: Path):
         self.path = path
+        self._name = "none"
+        self._claim: Lock | None = None
+        self._exchanging = False
 
     @property
     def checkpoint(self) -> Path:
-        """Where an unfinished run keeps its state."""
-        return self.path / "checkpoint"
+        """Where the run that has claimed the folder keeps its state. No other process uses this name."""
+        return self.path / CHECKPOINT / self._name
 
     @property
     def complete(self) -> bool:
         """Whether a whole run is in it."""
         return (self.path / "run.json").is_file()
 
-    def claim(self, resume: bool = False, overwrite: bool = False) -> None:
-        """Make the folder ready for a run, or refuse where it holds files that the user may want."""
+    @property
+    def unfinished(self) -> bool:
+        """Whether the state of a run that did not end is in it, and not another folder of that name."""
+        folder = self.path / CHECKPOINT
+        return folder.is_dir() and all(_NAME.fullmatch(name) for name in os.listdir(folder))
+
+    # ---------------------------------------------------------------- writing
+
+    @contextmanager
+    def claim(self, resume: bool = False, overwrite: bool = False) -> Iterator[None]:
+        """Have the folder for one run, or refuse where it holds files that the user may want.
+
+        At the end the folder is removed where the run left nothing worth keeping.
+        """
+        path = self.path
+        self._refuse_strange_files()
+        busy = f"Another annotmix fit is working in {str(path)!r}"
+        remedy = "Wait for it, or choose another folder with --out."
+        try:
+            with hold(path / _FIT_LOCK, _MOMENT, busy, remedy) as self._claim:
+                try:
+                    self.recover()
+                    self._tidy_checkpoint()
+                    self._refuse_runs(resume, overwrite)
+                    self._try_to_write()
+                    self._take_checkpoint(resume)
+                    yield
+                finally:
+                    if not self._claim.lost:
+                        self._tidy_checkpoint()
+        finally:
+            self._claim = None
+            with suppress(OSError):  # raised where it holds anything
+                path.rmdir()
+
+    @contextmanager
+    def replace(self) -> Iterator[Path]:
+        """A folder to write parts of a run into; at the end they take the place of the old ones.
+
+        Where writing fails, it is removed, and the old parts stay. Nobody else replaces parts meanwhile.
+        """
+        self._refuse_if_lost()
+        with self._lock_exchange():
+            exchange.recover(self.path)
+            stage = exchange.new_stage(self.path)
+            self._exchanging = True
+            try:
+                yield stage
+                self._refuse_if_lost()
+                exchange.exchange(stage)
+            finally:
+                self._exchanging = False
+                shutil.rmtree(stage, ignore_errors=True)
+
+    def recover(self) -> None:
+        """Finish or undo what killed processes have begun to exchange, and remove what they left behind."""
+        if self._exchanging:
+            return
+        if self._claim is None and (self.path / _FIT_LOCK).exists():
+            with suppress(OSError), hold(self.path / _FIT_LOCK, 0, "", ""):
+                self._tidy_checkpoint()  # nobody works here
+        if not (exchange.leftovers(self.path) or (self.path / _EXCHANGE_LOCK).exists()):
+            return
+        try:
+            with self._lock_exchange(wait=bool(exchange.pending(self.path))):
+                exchange.recover(self.path)
+        except ExchangeError:
+            raise
+        except OSError as error:  # a process is at it, or this one may not write here
+            if exchange.pending(self.path):
+                raise OSError(
+                    f"{str(self.path)!r} holds a run whose files are being replaced, or were when a process "
+                    f"was killed. Try again later, as a user who may write there ({error})."
+                ) from error
+
+    def _lock_exchange(self, wait: bool = True) -> AbstractContextManager[Lock]:
+        busy = f"Another process is replacing the files of {str(self.path)!r}"
+        return hold(self.path / _EXCHANGE_LOCK, _EXCHANGING if wait else 0, busy, "Try again later.")
+
+    def _refuse_strange_files(self) -> None:
         path = self.path
         if path.exists() and not path.is_dir():
             raise ValueError(f"--out {str(path)!r} is a file, expected a folder.")
-        unfinished = self.checkpoint.is_dir()
-        if self.complete and not overwrite:
-            raise ValueError(
-                f"{str(path)!r} already holds a run. Choose another folder with --out, or replace "
-                "it with --overwrite."
-            )
-        if unfinished and not self.complete and not (resume or overwrite):
-            raise ValueError(
-                f"{str(path)!r} holds an unfinished run. Continue it with --resume, or start again with "
-                "--overwrite."
-            )
-        if path.is_dir() and not self.complete and not unfinished and (others := self._others()):
+        known = self.complete or self.unfinished or exchange.pending(path)
+        if path.is_dir() and not known and (others := self._others()):
             raise ValueError(
                 f"{str(path)!r} holds other files "
                 f"({', '.join(others[:3])}{', …' if len(others) > 3 else ''}) and no run; "
                 "choose a new folder with --out, so that nothing of yours is overwritten."
             )
-        path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            pass  # fails before the work, not after it
-        if unfinished and not resume:
-            shutil.rmtree(self.checkpoint)
-        self.checkpoint.mkdir(exist_ok=True)
 
-    @contextmanager
-    def replace(self) -> Iterator[Path]:
-        """A folder to write a whole run into; at the end it replaces the old files.
+    def _refuse_runs(self, resume: bool, overwrite: bool) -> None:
+        if self.complete and not overwrite:
+            raise ValueError(
+                f"{str(self.path)!r} already holds a run. Choose another folder with --out, or replace "
+                "it with --overwrite."
+            )
+        if self.unfinished and not self.complete and not (resume or overwrite):
+            raise ValueError(
+                f"{str(self.path)!r} holds an unfinished run. Continue it with --resume, or start again with "
+                "--overwrite."
+            )
 
-        Where writing fails, it is removed, and the old files stay.
-        """
-        stage = Path(tempfile.mkdtemp(dir=self.path, prefix=_STAGE))
-        try:
-            yield stage
-            old = stage / "old"
-            old.mkdir()
-            for name in ("run.json", *_PARTS):
-                if (self.path / name).exists():
-                    (self.path / name).replace(old / name)
-            for name in (*_PARTS, "run.json"):
-                if (stage / name).exists():
-                    (stage / name).replace(self.path / name)
-        finally:
-            shutil.rmtree(stage, ignore_errors=True)
-        shutil.rmtree(self.checkpoint, ignore_errors=True)
+    def _try_to_write(self) -> None:
+        """Fail before the work, not after it."""
+        with tempfile.TemporaryFile(dir=self.path):
+            pass
+        for name in exchange.PARTS:  # a folder that may not be written cannot be moved
+            if (part := self.path / name).is_dir() and not os.access(part, os.W_OK):
+                raise PermissionError(f"{str(part)!r} cannot be replaced: no permission to write there.")
 
-    def release(self) -> None:
-        """Remove the folder where the run left nothing worth keeping."""
-        for folder in (self.checkpoint, self.path):
-            if folder.is_dir() and not any(folder.iterdir()):
-                folder.rmdir()
+    def _refuse_if_lost(self) -> None:
+        if self._claim is not None and self._claim.lost:
+            raise OSError(
+                f"{str(self.path)!r} was removed or taken by another process while this one was training; "
+                "it writes nothing there."
+            )
+
+    def _take_checkpoint(self, resume: bool) -> None:
+        """Make the state of an unfinished run that of this one, under a name that no other process knows."""
+        folder, self._name = self.path / CHECKPOINT, secrets.token_hex(8)
+        if not resume and folder.is_dir():
+            removed = exchange.new_stage(self.path)
+            os.replace(folder, removed / CHECKPOINT)
+            shutil.rmtree(removed, ignore_errors=True)
+        folder.mkdir(exist_ok=True)
+        states = sorted((path for path in folder.iterdir() if path.is_dir()), key=os.path.getmtime)
+        if states:
+            os.replace(states[-1], self.checkpoint)
+        else:
+            self.checkpoint.mkdir()
+
+    def _tidy_checkpoint(self) -> None:
+        """Remove half-written files and empty folders; for the holder of the folder."""
+        folder = self.path / CHECKPOINT
+        for half in folder.glob("*/.*"):
+            with suppress(OSError):
+                half.unlink()
+        for empty in (*folder.glob("*"), folder):
+            with suppress(OSError):
+                empty.rmdir()
+
+    def _others(self) -> list[str]:
+        own = {_FIT_LOCK, _EXCHANGE_LOCK, *(path.name for path in exchange.leftovers(self.path))}
+        return sorted({path.name for path in self.path.iterdir()} - own)
+
+    # ---------------------------------------------------------------- reading
 
     def require(self) -> RunFolder:
         """Refuse a folder that holds no whole run."""
+        self.read()
+        return self
+
+    def read(self, *parts: str) -> tuple[Any, ...]:
+        """Parts of one and the same run, also beside a process that replaces it.
+
+        Parameters
+        ----------
+        *parts : {"findings", "features", "preparation", "model"}
+            What the methods of these names return.
+        """
+        for _ in range(_ATTEMPTS):
+            self.recover()
+            before = exchange.state(self.path)
+            try:
+                self._refuse_no_run()
+                values = tuple(_READERS[part](self.path) for part in parts)
+            except Exception:
+                if exchange.state(self.path) == before:
+                    raise
+            else:
+                if exchange.state(self.path) == before:
+                    return values
+        raise OSError(f"{str(self.path)!r} is replaced all the time. Try again later.")
+
+    def _refuse_no_run(self) -> None:
         if not self.complete:
             why = (
                 "an unfinished run (continue it with annotmix fit … --resume)"
-                if self.checkpoint.is_dir()
+                if self.unfinished
                 else "no run"
             )
             raise ValueError(
                 f"{str(self.path)!r} holds "
                 f"{why if self.path.is_dir() else 'no run: there is no such folder'}."
             )
-        return self
 
     def findings(self) -> Findings:
         """The results of the run."""
-        return load_findings(self.require().path / "findings")
+        return cast(Findings, self.read("findings")[0])
 
     def features(self) -> NDArray[Any]:
         """Prepared features of the run's items, shape (N, D)."""
-        return load_array(self.require().path / "findings" / "features.npy")
+        return cast(NDArray[Any], self.read("features")[0])
 
     def preparation(self) -> ItemPreparation:
         """How the items of the run became features."""
-        path = self.require().path / "model" / "preparation.json"
-        try:
-            return ItemPreparation.from_dict(json.loads(path.read_text("utf-8")))
-        except (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise ValueError(f"{str(path)!r} is damaged or not written by annotmix ({error}).") from None
+        return cast(ItemPreparation, self.read("preparation")[0])
 
     def model(self) -> Any:
         """The classifier; it takes prepared features."""
-        return load(self.require().path / "model")
+        return self.read("model")[0]
 
-    def _others(self) -> list[str]:
-        return sorted(path.name for path in self.path.iterdir() if not path.name.startswith(_STAGE))
+
+def _load_preparation(run: Path) -> ItemPreparation:
+    path = run / "model" / "preparation.json"
+    try:
+        return ItemPreparation.from_dict(json.loads(path.read_text("utf-8")))
+    except (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{str(path)!r} is damaged or not written by annotmix ({error}).") from None
+
+
+_READERS: dict[str, Callable[[Path], Any]] = {
+    "findings": lambda run: load_findings(run / "findings"),
+    "features": lambda run: load_array(run / FEATURES),
+    "preparation": _load_preparation,
+    "model": lambda run: load(run / "model"),
+}

@@ -39,10 +39,8 @@ def predict(
     list of str
         Notes about how the file was read.
     """
-    folder = RunFolder(run)
-    preparation = folder.preparation()
+    preparation, model = RunFolder(run).read("preparation", "model")
     items = _read(preparation, file, ids, item_column, text_column, progress)
-    model = folder.model()
     proba = model.predict_proba(preparation.transform(items, file.name))
     table = pd.DataFrame(
         {

@@ -24,6 +24,8 @@ FILES = {
     "labels.csv": "every label, least likely right first",
     "annotators.csv": "whom to trust",
 }
+#: The prepared features of a run's items.
+FEATURES = "findings/features.npy"
 _TABLES = ("items", "annotators", "labels", "history", "suggestions")
 
 

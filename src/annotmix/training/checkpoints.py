@@ -29,7 +29,11 @@ class Training:
 def save_checkpoint(
     folder: Path, model: nn.Module, optimizer: RAdam, run: Training, fingerprint: str
 ) -> None:
-    """Write the state of a run; `fingerprint` identifies its settings and data."""
+    """Write the state of a run; `fingerprint` identifies its settings and data.
+
+    The folder must exist: a process whose folder was removed, or renamed by another one that continues the
+    run, writes nothing.
+    """
     tensors = {f"model.{name}": t.contiguous() for name, t in model.state_dict().items()}
     tensors |= {f"best.{name}": t.contiguous() for name, t in run.best_state.items()}
     tensors |= {f"optimizer.{name}": t for name, t in optimizer.state().items()}
@@ -40,8 +44,13 @@ def save_checkpoint(
         "best_epoch": run.best_epoch,
         "best_score": run.best_score,
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    save_tensors(folder / FILE, tensors, facts)
+    try:
+        save_tensors(folder / FILE, tensors, facts)
+    except FileNotFoundError:
+        raise OSError(
+            f"The checkpoint folder {str(folder)!r} is gone: it was removed, or another process continues "
+            "this training."
+        ) from None
 
 
 def resume(folder: Path | None, model: nn.Module, optimizer: RAdam, fingerprint: str) -> Training:

@@ -87,6 +87,8 @@ def train(
     """
     n_processes = processes.to_start(settings.devices)
     work = (annotations, settings, monitor or {}, fingerprint)
+    if settings.checkpoint is not None:
+        settings.checkpoint.mkdir(parents=True, exist_ok=True)
     try:
         if n_processes:
             return _train_in_new_processes(n_processes, model, X, *work)

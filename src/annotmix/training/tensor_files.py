@@ -2,7 +2,7 @@
 
 A saved model is a folder with `model.json` and a weights file named by its content. The JSON names the
 weights and their checksum and is replaced last, in one step: until then the old model is whole, and a kill
-in between leaves at most an unused file behind.
+in between leaves at most unused files behind, which the next save removes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,14 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, contiguous_format
 
-from annotmix._common.files import write_atomically, write_bytes
+from annotmix._common.files import remove_temporary, write_atomically, write_bytes
+from annotmix._common.locks import hold
 
 FORMAT = 2
-_WEIGHTS = "weights-*.safetensors"
+#: Seconds that a process waits for others that save into the same folder.
+SAVING = 300.0
+_WEIGHTS, _TEMPORARY = "weights-*.safetensors", "weights-*.tmp"
+_LOCK = ".save.lock"
 
 
 class ModelFileError(ValueError):
@@ -28,30 +33,69 @@ class ModelFileError(ValueError):
 
 
 def save_model(folder: str | os.PathLike[str], tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
-    """Write a model into `folder`; on any failure the model that was there stays whole."""
+    """Write a model into `folder`; on any failure the model that was there stays whole.
+
+    Of several processes or threads that save into one folder, each waits for the one before.
+    """
     folder = Path(folder)
-    text = json.dumps({**facts}, ensure_ascii=False, allow_nan=True)  # before anything is written
-    before = set(folder.glob(_WEIGHTS))
+    own = json.loads(json.dumps({**facts}, ensure_ascii=False, allow_nan=True))  # before anything is written
+    busy, remedy = f"Another process is saving a model in {str(folder)!r}", "Wait for it"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        weights, checksum = _write_weights(folder, tensors)
-        whole = {"format": FORMAT, "weights": weights.name, "sha256": checksum, "model": json.loads(text)}
-        written = json.dumps(whole, indent=1, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        write_bytes(folder / "model.json", written)
+        with hold(folder / _LOCK, SAVING, busy, remedy):
+            _replace_model(folder, tensors, own)
     except (OSError, SafetensorError) as error:
-        for unused in set(folder.glob(_WEIGHTS)) - before:
-            unused.unlink(missing_ok=True)
         raise OSError(
             f"Could not save the model in {str(folder)!r}: {error}. "
             "A model that was there before is untouched."
         ) from error
+
+
+def _replace_model(folder: Path, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
+    """Write weights and JSON, then remove the old weights; for the holder of the lock."""
+    for name in ("model.json", _TEMPORARY):  # of a killed process
+        remove_temporary(folder, name)
+    for unused in folder.glob(_TEMPORARY):
+        unused.unlink(missing_ok=True)
+    before = set(folder.glob(_WEIGHTS))
+    try:
+        weights, checksum = _write_weights(folder, tensors)
+        whole = {"format": FORMAT, "weights": weights.name, "sha256": checksum, "model": facts}
+        written = json.dumps(whole, indent=1, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        write_bytes(folder / "model.json", written)
+    except (OSError, SafetensorError):
+        for unused in set(folder.glob(_WEIGHTS)) - before:
+            unused.unlink(missing_ok=True)
+        raise
     for old in folder.glob(_WEIGHTS):
         if old.name != weights.name:
             old.unlink(missing_ok=True)
 
 
 def load_model(folder: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what `save_model` wrote; nothing in the files is executed."""
+    """Read what `save_model` wrote; nothing in the files is executed.
+
+    Beside a process that saves, it is the old model or the new one; no lock is needed.
+    """
+    while True:
+        before = _changed(folder)
+        try:
+            return _load_once(folder)
+        except (OSError, ModelFileError):
+            if _changed(folder) == before:
+                raise  # nobody has replaced the model while it was read
+
+
+def _changed(folder: str | os.PathLike[str]) -> tuple[int, int] | None:
+    """What tells one `model.json` from the next."""
+    try:
+        status = os.stat(os.path.join(folder, "model.json"))
+    except (OSError, ValueError):
+        return None
+    return status.st_ino, status.st_mtime_ns
+
+
+def _load_once(folder: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read a model that nobody replaces meanwhile."""
     folder = Path(folder)
     path = folder / "model.json"
     if not path.is_file():
@@ -81,9 +125,9 @@ def load_model(folder: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[
 
 
 def save_tensors(path: str | os.PathLike[str], tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
-    """Write tensors and facts into one file, in one step."""
+    """Write tensors and facts into one file, in one step, in a folder that exists."""
     metadata = {"annotmix": json.dumps(facts)}
-    write_atomically(Path(path), lambda tmp: _save_file(tensors, tmp, metadata))
+    write_atomically(Path(path), lambda tmp: _save_file(tensors, tmp, metadata), make_folder=False)
 
 
 def load_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -102,7 +146,7 @@ def load_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[
 
 def _write_weights(folder: Path, tensors: dict[str, Tensor]) -> tuple[Path, str]:
     """Write the weights under a name made of their checksum; the file and the checksum."""
-    temporary = folder / "weights.tmp"
+    temporary = folder / _TEMPORARY.replace("*", secrets.token_hex(8))
     try:
         write_atomically(temporary, lambda path: _save_file(tensors, path))
         checksum = _sha256(temporary)
