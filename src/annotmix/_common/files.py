@@ -6,8 +6,8 @@ import io
 import json
 import math
 import os
+import secrets
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -24,13 +24,17 @@ def write_atomically(path: Path, write: Callable[[str], Any], make_folder: bool 
     """
     if make_folder:
         path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = str(path.with_name(f".{path.name}.{secrets.token_hex(4)}"))
+    handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    mode = (
+        os.fstat(handle).st_mode & 0o777
+    )  # what the umask leaves; asking for it would change it for a moment
     os.close(handle)
     try:
         write(temporary)
         with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
+        os.chmod(temporary, mode)
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -104,9 +108,3 @@ def load_array(path: Path) -> NDArray[Any]:
         return np.asarray(np.load(path, allow_pickle=False))
     except (ValueError, EOFError) as error:
         raise ValueError(f"{str(path)!r} is not a whole NPY file: {error}") from None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -50,7 +50,11 @@ def exchange(stage: Path) -> None:
         sync_folder(folder)
     journal = stage.with_name(stage.name.replace(_UNFINISHED, _FINISHED, 1))
     try:
-        os.replace(stage, journal)
+        try:
+            os.replace(stage, journal)
+        except OSError:
+            if not journal.is_dir():  # a network may say so of what it has done
+                raise
         _settle(journal)
     except OSError:
         raise
@@ -102,12 +106,13 @@ def _settle(journal: Path) -> None:
     except OSError as error:
         _back(folder, journal, old, names)
         raise ExchangeError(
-            f"The new files could not be put in place in {str(folder)!r} ({error}); the old ones are all there. "
-            "Mend the cause, then run the command again."
+            f"The new files could not be put in place in {str(folder)!r} ({error}); the old ones are all "
+            "there. Mend the cause, then run the command again."
         ) from error
     if "run.json" in names:  # the run is finished
         with suppress(OSError):
-            os.replace(folder / CHECKPOINT, old / CHECKPOINT)
+            os.replace(folder / CHECKPOINT, old / CHECKPOINT)  # in one step, for a process that still uses it
+        _remove(folder / CHECKPOINT)
     _remove(old)
     _remove(journal)
 

@@ -28,7 +28,7 @@ from typing import Any, cast
 from numpy.typing import NDArray
 
 from annotmix._common.files import load_array
-from annotmix._common.locks import Lock, hold
+from annotmix._common.locks import Lock, LockedError, hold
 from annotmix.estimators import load
 from annotmix.runs import exchange
 from annotmix.runs.exchange import CHECKPOINT, ExchangeError
@@ -85,7 +85,8 @@ class RunFolder:
         At the end the folder is removed where the run left nothing worth keeping.
         """
         path = self.path
-        self._refuse_strange_files()
+        if not (path / _FIT_LOCK).exists():
+            self._refuse_strange_files()  # before anything is made there
         busy = f"Another annotmix fit is working in {str(path)!r}"
         remedy = "Wait for it, or choose another folder with --out."
         try:
@@ -93,6 +94,7 @@ class RunFolder:
                 try:
                     self.recover()
                     self._tidy_checkpoint()
+                    self._refuse_strange_files()
                     self._refuse_runs(resume, overwrite)
                     self._try_to_write()
                     self._take_checkpoint(resume)
@@ -133,12 +135,15 @@ class RunFolder:
                 self._tidy_checkpoint()  # nobody works here
         if not (exchange.leftovers(self.path) or (self.path / _EXCHANGE_LOCK).exists()):
             return
+        wait = bool(exchange.pending(self.path))
         try:
-            with self._lock_exchange(wait=bool(exchange.pending(self.path))):
+            with self._lock_exchange(wait):
                 exchange.recover(self.path)
         except ExchangeError:
             raise
-        except OSError as error:  # a process is at it, or this one may not write here
+        except OSError as error:  # a process is writing new parts, or this one may not write here
+            if isinstance(error, LockedError) and not wait:
+                return
             if exchange.pending(self.path):
                 raise OSError(
                     f"{str(self.path)!r} holds a run whose files are being replaced, or were when a process "
@@ -234,6 +239,8 @@ class RunFolder:
         for _ in range(_ATTEMPTS):
             self.recover()
             before = exchange.state(self.path)
+            if exchange.pending(self.path) and not self._exchanging:
+                continue
             try:
                 self._refuse_no_run()
                 values = tuple(_READERS[part](self.path) for part in parts)
