@@ -67,7 +67,7 @@ def test_read_only_folder_is_one_line(monkeypatch, tmp_path):
     def refuse(*args, **kwargs):
         raise PermissionError(13, "Permission denied", str(tmp_path))
 
-    monkeypatch.setattr("annotmix._common.files.tempfile.mkstemp", refuse)
+    monkeypatch.setattr("annotmix._common.files.write_atomically", refuse)
     result = runner.invoke(app, ["demo", "--out", str(tmp_path)])
     assert result.exit_code == 1
     assert result.stderr == f"Error: Permission denied: {tmp_path}\n"

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import shlex
 import shutil
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -15,6 +19,7 @@ from typer.testing import CliRunner
 
 from annotmix._common import files
 from annotmix.cli import app
+from annotmix.runs.folder import RunFolder
 
 runner = CliRunner()
 
@@ -141,6 +146,50 @@ def test_full_disk_leaves_the_old_run_whole(problem, copied, monkeypatch, full):
     assert {path: data for path, data in whole.items() if "checkpoint" not in path.parts} == before
     result = fit(problem, copied, "--overwrite", "--resume", "--seed", "1")
     assert result.exit_code == 0, result.stderr
+
+
+KILLED = """
+import os, sys
+from annotmix.cli import main
+from helpers.interrupted import die
+
+replace = os.replace
+
+def killed(source, target):
+    if os.path.basename(target) == "items.csv" and ".finished-" in str(source):
+        die()
+    replace(source, target)
+
+os.replace = killed
+main()
+"""
+
+
+def test_a_killed_overwrite_is_finished_by_the_next_command(problem, copied):
+    arguments = ["fit", problem / "labels.csv", "--features", problem / "items.csv", "--out", copied]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, *arguments, "--overwrite", "--epochs", "1"],
+        env=environment,
+        capture_output=True,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert not (copied / "items.csv").exists()  # it was about to come
+    result = run("suggest", copied, "--budget", "3", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads((copied / "run.json").read_text())["request"]["epochs"] == 1
+    assert RunFolder(copied).findings().settings["parameters"]["max_epochs"] == 1
+    assert not (copied / "checkpoint").exists()
+    assert [path.name for path in copied.rglob(".*")] == []
+
+
+def test_a_folder_where_another_fit_works(problem, copied):
+    with RunFolder(copied).claim(overwrite=True):
+        assert "Another annotmix fit is working in" in error(fit(problem, copied, "--overwrite"))
+        assert run("evaluate", copied, "--truth", problem / "truth.csv").exit_code == 0
+        assert run("report", copied).exit_code == 0
+    assert "no such folder" in error(run("evaluate", copied / "x", "--truth", problem / "truth.csv"))
+    assert not (copied / "x").exists()
 
 
 def test_mistakes_leave_nothing_behind(problem, tmp_path):

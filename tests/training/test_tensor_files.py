@@ -11,11 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from helpers.interrupted import as_nobody, exit_code, fork, public_folder
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
 from annotmix._common.files import write_atomically
+from annotmix._common.locks import hold
 from annotmix.training import tensor_files
 from annotmix.training.tensor_files import (
     ModelFileError,
@@ -352,6 +354,78 @@ def test_a_kill_right_after_the_weights_leaves_the_old_model_whole(model, monkey
     save_model(model, tensors(1), FACTS)
     assert_holds(model, 1)
     assert files(model) == sorted(["model.json", meta(model)["weights"]])
+
+
+# ---------------------------------------------------------------- several at once
+
+
+def save_often(folder: Path, seed: int, times: int) -> None:
+    for _ in range(times):
+        save_model(folder, tensors(seed), {"seed": seed})
+
+
+def test_several_that_save_into_one_folder(tmp_path):
+    folder = tmp_path / "model"
+    children = [fork(save_often, folder, seed, 20) for seed in range(3)]
+    assert [exit_code(child) for child in children] == [0] * 3
+    facts = load_model(folder)[1]
+    assert_holds(folder, facts["seed"], facts)
+    assert files(folder) == sorted(["model.json", meta(folder)["weights"]])
+
+
+def test_loading_beside_a_process_that_saves(model):
+    save_model(model, tensors(0), {"seed": 0})
+    child = fork(lambda: [save_often(model, number % 3, 1) for number in range(100)])
+    seen = []
+    while os.waitpid(child, os.WNOHANG) == (0, 0):
+        weights, facts = load_model(model)
+        seen.append(facts["seed"])
+        assert torch.equal(weights["steps"], tensors(facts["seed"])["steps"])
+    assert len(set(seen)) > 1
+
+
+def test_weights_that_are_replaced_while_they_are_read(model, monkeypatch):
+    checksum, calls = tensor_files._sha256, []
+
+    def replaced(path):
+        calls.append(path)
+        if len(calls) == 1:
+            save_model(model, tensors(1), FACTS)
+        return checksum(path)
+
+    monkeypatch.setattr(tensor_files, "_sha256", replaced)
+    assert_holds(model, 1)
+
+
+def test_who_waits_too_long_is_told(model, monkeypatch):
+    monkeypatch.setattr(tensor_files, "SAVING", 0.01)
+    with (
+        hold(model / ".save.lock", 0, "", ""),
+        pytest.raises(OSError, match=rf"Could not save .* Another process is saving .*process {os.getpid()}"),
+    ):
+        save_model(model, tensors(1), {})
+    assert_holds(model, 0)
+
+
+def test_a_folder_that_may_not_be_written_can_be_loaded():
+    def work():
+        assert_holds(folder / "model", 0)
+        with pytest.raises(OSError, match=r"Could not save the model .* Permission denied"):
+            save_model(folder / "model", tensors(1), {})
+
+    with public_folder() as folder:
+        save_model(folder / "model", tensors(0), FACTS)
+        (folder / "model").chmod(0o555)
+        assert as_nobody(folder, work)
+
+
+def test_write_atomically_leaves_the_umask_alone(tmp_path, monkeypatch):
+    def forbidden(mask):
+        raise AssertionError("other threads would write with another umask")
+
+    monkeypatch.setattr(os, "umask", forbidden)
+    write_atomically(tmp_path / "file", lambda path: Path(path).write_text("new"))
+    assert (tmp_path / "file").stat().st_mode & 0o600 == 0o600
 
 
 def test_write_atomically_cleans_up(tmp_path):
