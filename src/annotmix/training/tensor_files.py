@@ -80,7 +80,7 @@ def load_model(folder: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[
         before = _changed(folder)
         try:
             return _load_once(folder)
-        except (OSError, ModelFileError):
+        except (OSError, RuntimeError, ModelFileError):  # torch has a RuntimeError for a file that is gone
             if _changed(folder) == before:
                 raise  # nobody has replaced the model while it was read
 
