@@ -63,7 +63,7 @@ CAMPAIGNS = {
         "`fit --overwrite` is stopped at every rename and removal",
         "the old or the new run is whole, and the next `fit` leaves no rest",
         1000,
-        3,
+        5,
     ),
     "starts": Campaign(
         attack_runs.starts,

@@ -54,6 +54,12 @@ def listening(processes: list[psutil.Process]) -> set[str]:
     return found
 
 
+def _strange(addresses: set[str]) -> str:
+    """A failure to tell where one of the addresses is not that of the loopback interface."""
+    others = {address for address in addresses if not address.startswith("127.") and address != "::1"}
+    return f"listens on {', '.join(sorted(others))}" if others else ""
+
+
 # ---------------------------------------------------------------- two processes that train
 
 
@@ -79,9 +85,7 @@ def sockets(trials: Trials) -> None:
         for process in alive:
             process.kill()
         failure = f"{len(alive)} processes outlive their parent" if alive else ""
-        if strange := {a for a in addresses if not a.startswith("127.") and a != "::1"}:
-            failure = f"listens on {strange}"
-        trials.record(failure or _resumed(folder, expected))
+        trials.record(failure or _strange(addresses) or _resumed(folder, expected))
 
 
 def _resumed(folder: Path, expected: dict[str, str]) -> str:
@@ -105,7 +109,7 @@ def workers(trials: Trials) -> None:
         (folder / "study.yaml").write_text(STUDY)
         words = ["bench", "run", "study.yaml", "--store", "store.sqlite", "--workers", 2]
         driver = start(folder, *words)
-        killed = _kill_one(driver, float(trials.rng.uniform(0, 4)))
+        killed, addresses = _kill_one(driver, float(trials.rng.uniform(0, 4)))
         code = _wait(driver)
         output = (folder / "log.txt").read_text("utf-8", "replace")
         failure = unclear(code, output, 0, 1)
@@ -113,21 +117,23 @@ def workers(trials: Trials) -> None:
             failure = unclear(
                 _wait(start(folder, *words)), (folder / "log.txt").read_text("utf-8", "replace"), 0
             )
+        failure = failure or _strange(addresses)
         trials.record(f"killed after {killed:.1f} s: {failure}" if failure else "")
 
 
-def _kill_one(driver: subprocess.Popen[bytes], delay: float) -> float:
-    """Kill the first worker that appears, after a delay."""
+def _kill_one(driver: subprocess.Popen[bytes], delay: float) -> tuple[float, set[str]]:
+    """Kill the first worker that appears, after a delay; the delay, and where the processes listened."""
     deadline = time.monotonic() + APPEAR
     while time.monotonic() < deadline and driver.poll() is None:
         own = [child for child in descendants(driver) if "spawn_main" in " ".join(_command_line(child))]
         if own:
             time.sleep(delay)
+            addresses = listening(descendants(driver))
             with suppress(ProcessLookupError):
                 os.kill(own[0].pid, signal.SIGKILL)
-            return delay
+            return delay, addresses
         time.sleep(0.02)
-    return float("nan")
+    return float("nan"), set()
 
 
 def _command_line(process: psutil.Process) -> list[str]:
