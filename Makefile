@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
-.PHONY: setup demo test lint docs wheel-check bench-speed evidence clean
+.PHONY: setup demo test lint docs wheel-check bench-speed evidence attack clean
 
 setup: $(VENV)/.installed
 
@@ -49,6 +49,10 @@ bench-speed: setup
 # The consensus of all methods on all sets; resumes, and writes docs/results/evidence.md. ANNOTMIX_DATA is the folder of the data.
 evidence: setup
 	$(BIN)/python benchmarks/evidence.py
+
+# Kills, races, damaged and hostile files; writes the table of docs/promises.md. Fails where something did not survive.
+attack: setup
+	$(BIN)/python benchmarks/attack.py --page docs/promises.md
 
 clean:
 	rm -rf $(VENV) dist build annotmix-demo .mypy_cache .pytest_cache .ruff_cache

@@ -16,6 +16,7 @@ from scipy.stats import chi2, friedmanchisquare, norm
 
 from annotmix.bench import stats
 from annotmix.bench.ranking import from_csv, rank_sheet
+from annotmix.bench.sheets import Sheet, render
 
 PAPER = resources.files("annotmix.bench.paper") / "table3_clf_acc.csv"
 #: Fig. 7 of the paper.
@@ -150,3 +151,13 @@ def test_a_csv_of_anybody(tmp_path):
     )
     assert any("rough" in note for note in sheet.notes)
     assert next(from_csv(path, "other"))[2]["value"].eq(9).all()
+
+
+def test_names_in_a_csv_of_results_come_back(tmp_path):
+    rows = [("-mixup", "=set", 0.5), ("'-mixup", "=set", -0.25), ("-1", "=set", 0.125)]
+    table = pd.DataFrame(rows, columns=["approach", "dataset", "acc"])
+    path = tmp_path / "mine.csv"
+    path.write_text(render([Sheet("", [], [], table)], "csv"), "utf-8")
+    assert "\n'-mixup,'=set,0.5\n" in path.read_text("utf-8")
+    ((_, _, read),) = from_csv(path, None)
+    assert read.to_numpy().tolist() == [list(row) for row in rows]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
+from annotmix._common.spreadsheet import unguard_table
 from annotmix.bench.results import Results
 from annotmix.bench.sheets import NONE, Sheet, Shown
 from annotmix.bench.stats import LEVEL, Comparison, compare, pivot
@@ -45,6 +46,7 @@ def from_csv(path: str | os.PathLike[str], score: str | None) -> Iterator[Scores
         table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise ValueError(f"{os.fspath(path)}: not a CSV: {' '.join(str(error).split())}") from None
+    table, _ = unguard_table(table)
     table.columns = table.columns.str.strip()
     for name in ("approach", "dataset"):
         if name not in table.columns:

@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
+from annotmix._common.spreadsheet import to_csv
+
 FORMATS = ("terminal", "markdown", "csv", "latex")
 NONE = "–"
 _LATEX = {
@@ -70,7 +72,7 @@ class Sheet:
 def render(sheets: Sequence[Sheet], form: str) -> str:
     """Sheets in one of FORMATS."""
     if form == "csv":
-        return str(pd.concat([sheet.records for sheet in sheets]).to_csv(index=False, lineterminator="\n"))
+        return to_csv(pd.concat([sheet.records for sheet in sheets]), float_format=None)
     return "\n".join({"terminal": terminal, "markdown": markdown, "latex": latex}[form](s) for s in sheets)
 
 

@@ -73,7 +73,7 @@ class Output:
     def table(self, table: pd.DataFrame, out: Path | None, as_json: bool) -> None:
         """Write a table to a CSV file, or print it as CSV or JSON."""
         from annotmix._common.files import write_text
-        from annotmix.runs.spreadsheet import to_csv
+        from annotmix._common.spreadsheet import to_csv
 
         if out is not None:
             write_text(out, to_csv(table))

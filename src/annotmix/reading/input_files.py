@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from annotmix._common.spreadsheet import may_be_guarded, unguard_table
+
 Record = dict[str, Any]
 #: Maximum number of columns; messages list columns, and keys of records become columns.
 MOST_COLUMNS = 100_000
@@ -75,6 +77,9 @@ class InputFile:
             self.records = _parse_records(text, path.name)
         else:
             self.table = _parse_delimited(text, path.name)
+            if may_be_guarded(text):
+                self.table, notes = _unguarded(self.table, path.name)
+                self.notes += notes
 
     @property
     def name(self) -> str:
@@ -241,6 +246,13 @@ def _parse_delimited(text: str, name: str) -> pd.DataFrame:
         raise ValueError(f"{name!r} has no rows below its first line, {header[:80]!r}.")
     table.columns = [str(column).strip().lstrip("\ufeff") for column in table.columns]
     return table
+
+
+def _unguarded(table: pd.DataFrame, name: str) -> tuple[pd.DataFrame, list[str]]:
+    """A table without the apostrophes that keep spreadsheets from running cells, and a note about them."""
+    plain, count = unguard_table(table)
+    note = f"{name}: the apostrophe before = + - or @ (no formula) was removed from {count} cells."
+    return plain, [note] if count else []
 
 
 def _records_table(records: list[Record], name: str) -> pd.DataFrame:

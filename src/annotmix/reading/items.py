@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from annotmix._common.progress import Progress
+from annotmix._common.spreadsheet import unguard
 from annotmix._common.words import some
 from annotmix.labels.columns import find_column, guess_column
 from annotmix.reading.image_names import image_ids
@@ -207,12 +208,12 @@ def _read_ids(path: Path) -> tuple[list[str], list[str]]:
     else:
         text, notes = ("", []) if is_parquet(data) else decode(data, path.name)
         lines = [line.strip() for line in text.splitlines() if line.strip()]
-        values = lines
+        values = [unguard(line) for line in lines]
         if is_parquet(data) or is_json(text) or any(mark in lines[0] for mark in ",;\t"):
             table = InputFile(path).table
             values = table[find_column(table.columns, "item", None, path.name)]
         elif guess_column(lines[:1], "item") is not None:
-            values = lines[1:]  # a header alone in its line
+            values = values[1:]  # a header alone in its line
     names, changed = as_ids(values)
     if any(name is None for name in names):
         raise ValueError(f"{path.name!r}: row {[name is None for name in names].index(True)} has no id.")

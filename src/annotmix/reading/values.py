@@ -86,8 +86,8 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def readable(text: str) -> str:
-    """A text that can be written to a file: half of a surrogate pair, from JSON, becomes a question mark."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    """A text that can be written to a file: half of a surrogate pair, or NUL, from JSON, becomes "?"."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "?")
 
 
 def _clean(value: str, what: str, row: int) -> str:

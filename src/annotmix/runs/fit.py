@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 import annotmix
 from annotmix._common.files import save_array, write_json
+from annotmix._common.spreadsheet import EXPLANATION
 from annotmix.estimators.suggestion import suggest_from
 from annotmix.labels.posterior import Posterior
 from annotmix.runs.evaluate import score
@@ -179,7 +180,7 @@ def _write(
             "inputs": findings.inputs,
             "understood": inputs.understood,
             "notes": findings.notes,
-            "csv": "Texts that begin with = + - @, tab or CR got an apostrophe: no spreadsheet runs them.",
+            "csv": EXPLANATION,
         }
         write_json(stage / "run.json", run)
 

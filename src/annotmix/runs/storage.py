@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from annotmix._common.files import load_array, save_array, to_json, write_text
+from annotmix._common.spreadsheet import to_csv
 from annotmix.runs.findings import Findings, Preview
 from annotmix.runs.report.run import write_report
-from annotmix.runs.spreadsheet import to_csv
 
 FORMAT = 2
 #: The CSV files and their contents.
