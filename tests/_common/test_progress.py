@@ -123,6 +123,38 @@ def test_brackets_are_text(clock, terminal):
     assert "[/x] [1, 2]" in terminal.getvalue()
 
 
+def test_several_steps_at_once_and_a_part_of_a_step(clock, capsys):
+    with Progress("training", 5) as shown:
+        clock.now += 3
+        shown.within("batch 7")
+        clock.now += 10
+        shown.advance("half", steps=3)
+        clock.now += 1
+        shown.advance("all", steps=2)
+    lines = ["training: 0/5  batch 7", "training: 3/5  half", "training: 5/5  all"]
+    assert capsys.readouterr().err.splitlines() == lines
+
+
+def test_a_job_inside_another_is_its_note(clock, capsys):
+    with Progress("training", 2) as outer:
+        with Progress("counting", 4) as inner:
+            clock.now += 3
+            inner.advance("not shown")
+        outer.advance()
+    with Progress("counting", 1) as alone:
+        clock.now += 3
+        alone.advance()
+    lines = ["training: 0/2  counting: 1/4", "counting: 1/1  "]
+    assert capsys.readouterr().err.splitlines() == lines
+
+
+def test_a_job_inside_a_silent_one_is_silent(clock, capsys):
+    with Progress("training", 2, show=False), Progress("counting", 4) as inner:
+        clock.now += 3
+        inner.advance()
+    assert capsys.readouterr() == ("", "")
+
+
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_an_error_passes_and_the_bar_ends(clock, terminal, error):
     shown = Progress("training", 5)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from helpers.crowds import distributions, few_labels
 
+from annotmix.labels import confusion as confusion_module
+from annotmix.labels.annotations import Annotations
 from annotmix.labels.confusion import EDGE, TINY, Confusion, Labelled, Shrinkage
 
 INF = np.inf
@@ -111,7 +115,12 @@ def test_columns_leave_out_labels_as_log_likelihood_does(problem):
     labelled = Labelled(a)
     confusion, own = Confusion(labelled, q, Shrinkage(3, 10, 1)), q[a.item]
     columns = confusion.columns(
-        a.annotator, a.label, own, labelled.weight, labelled.own_weight, labelled.own_right(own)
+        a.annotator,
+        a.label,
+        own,
+        labelled.weight,
+        labelled.own_weight,
+        labelled.own_right(own[np.arange(len(a)), a.label]),
     )
     np.testing.assert_array_equal(columns, confusion.log_likelihood())
 
@@ -135,10 +144,72 @@ def test_without_shrinkage_everybody_is_alike_and_errs_evenly(problem):
 def test_sums_over_the_labels_of_a_pair():
     a = few_labels(3, weighted=True)
     labelled, values = Labelled(a), distributions(4, len(a), 3)
-    sums = labelled.pair_sums(values)
+    sums = labelled.pair_sums(values, slice(None))
     for p in range(len(a)):
         same = (a.item == a.item[p]) & (a.annotator == a.annotator[p])
         np.testing.assert_allclose(sums[p], (labelled.weight[:, None] * values)[same].sum(axis=0))
+
+
+@pytest.mark.parametrize("most", [1, 7, 40])
+def test_pieces_hold_all_items_with_their_labels_and_few_numbers(problem, monkeypatch, most):
+    monkeypatch.setattr(confusion_module, "PIECE", most)
+    a, _ = problem
+    pieces = list(Labelled(a).pieces())
+    items = [n for items, _ in pieces for n in range(items.start, items.stop)]
+    labels = [p for _, labels in pieces for p in range(labels.start, labels.stop)]
+    assert items == list(range(a.n_items))
+    assert labels == list(range(len(a)))
+    for items, labels in pieces:
+        assert set(a.item[labels]) <= set(range(items.start, items.stop))
+        assert items.stop - items.start == 1 or (labels.stop - labels.start) * a.n_classes <= most
+
+
+@pytest.mark.parametrize("most", [1, 7, 40, 10**6])
+@pytest.mark.parametrize("shrinkage", SHRINKAGES)
+def test_sums_over_the_labels_of_an_item_equal_loops_whatever_the_pieces(
+    problem, monkeypatch, shrinkage, most
+):
+    monkeypatch.setattr(confusion_module, "PIECE", most)
+    a, q = problem
+    labelled, factors = Labelled(a), np.linspace(0.5, 2, a.n_annotators)
+    confusion = Confusion(labelled, q, shrinkage)
+    expected = np.zeros((2, a.n_items, a.n_classes))
+    for p, said in enumerate(confusion.log_likelihood()):
+        expected[0, a.item[p]] += labelled.weight[p] * said
+        expected[1, a.item[p]] += labelled.weight[p] * factors[a.annotator[p]] * said
+    np.testing.assert_allclose(confusion.item_sums(), expected[0], rtol=1e-9)
+    np.testing.assert_allclose(confusion.item_sums(factors), expected[1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("shrinkage", SHRINKAGES)
+def test_the_same_counts_can_be_shrunken_otherwise(problem, shrinkage):
+    a, q = problem
+    expected = Confusion(Labelled(a), q, shrinkage)
+    found = Confusion(Labelled(a), q, Shrinkage(5, 4, 2, True)).shrunken_by(shrinkage)
+    np.testing.assert_array_equal(found.log_likelihood(), expected.log_likelihood())
+    np.testing.assert_array_equal(found.log_shares, expected.log_shares)
+
+
+def test_nothing_of_the_size_of_annotators_times_classes_squared_exists():
+    """200 labels of 100 annotators and 400 classes: matrices would be 128 MB, labels × C are 0.6 MB."""
+    rng = np.random.default_rng(0)
+    n_items, M, C = 50, 100, 400
+    a = Annotations(
+        np.repeat(np.arange(n_items), 4),
+        rng.permuted(np.tile(np.arange(M), (n_items, 1)), axis=1)[:, :4].reshape(-1),
+        rng.integers(C, size=4 * n_items),
+        items=np.arange(n_items),
+        annotators=np.arange(M),
+        classes=np.arange(C),
+    )
+    q = distributions(1, n_items, C)
+    tracemalloc.start()
+    try:
+        Confusion(Labelled(a), q, Shrinkage(3, 10, 1)).item_sums()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 16e6  # a few arrays of size C²
 
 
 def test_probabilities_stay_above_zero():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from helpers.crowds import crowd, distributions, few_labels, out_of_fold
 
+from annotmix.labels import confusion
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.confusion import Shrinkage
 from annotmix.labels.evidence import LEAST_PROBABILITY, Evidence, Weights
@@ -45,7 +46,7 @@ def joint_by_loop(evidence, log_p, weights, n, without=None):
     result = prior_by_loop(evidence, log_p, weights, n)
     for p in rows:
         for c in range(a.n_classes):
-            result[c] += factor * evidence.labelled.weight[p] * evidence.said[p, c]
+            result[c] += factor * evidence.labelled.weight[p] * evidence.confusion.log_likelihood()[p, c]
     return result
 
 
@@ -55,7 +56,10 @@ def likelihood_by_loop(evidence, log_p, weights, p):
     joint = joint_by_loop(evidence, log_p, weights, a.item[p], without=a.annotator[p])
     total = sum(map(math.exp, joint))
     return math.log(
-        sum(math.exp(value) / total * math.exp(evidence.said[p, c]) for c, value in enumerate(joint))
+        sum(
+            math.exp(value) / total * math.exp(evidence.confusion.log_likelihood()[p, c])
+            for c, value in enumerate(joint)
+        )
     )
 
 
@@ -70,8 +74,10 @@ def test_joint_equals_bayes_rule(evidence, weights):
     np.testing.assert_allclose(evidence.joint(log_p, weights), expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("most", [5, 10**6])
 @pytest.mark.parametrize("weights", WEIGHTS)
-def test_likelihood_is_of_every_label_given_the_others(evidence, weights):
+def test_likelihood_is_of_every_label_given_the_others(evidence, weights, most, monkeypatch):
+    monkeypatch.setattr(confusion, "PIECE", most)
     a = evidence.annotations
     log_p = evidence.centre(distributions(4, a.n_items, a.n_classes))
     expected = [likelihood_by_loop(evidence, log_p, weights, p) for p in range(len(a))]
@@ -85,7 +91,9 @@ def test_factors_of_annotators_and_offsets_of_classes(evidence):
     for n in range(a.n_items):
         rows = a.item == n
         weight = (evidence.labelled.weight * factors[a.annotator])[rows, None]
-        expected = evidence.log_shares + offsets + (weight * evidence.said[rows]).sum(axis=0)
+        expected = (
+            evidence.log_shares + offsets + (weight * evidence.confusion.log_likelihood()[rows]).sum(axis=0)
+        )
         np.testing.assert_allclose(found[n], expected, atol=1e-12)
 
 

@@ -195,7 +195,8 @@ CROWDS = {
 @pytest.mark.parametrize("name", CROWDS)
 def test_labels_alone_are_no_worse_than_vote_and_dawid_skene(name):
     c = crowd(11, **CROWDS[name])
-    no_worse(Evidence(c.annotations).combine().q.argmax(axis=1), c)
+    q = Evidence(c.annotations).combine().q
+    no_worse(q.round(9).argmax(axis=1), c)  # among equals the first class, as a vote has it
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from annotmix.labels.annotations import Annotations
+from annotmix.networks import counting
 from annotmix.networks.counting import CountedConfusion, Labelled
 
 N, M, C, D = 40, 6, 4, 3
@@ -38,10 +39,8 @@ def entries(annotations):
 
 def counted(annotations, q, level):
     confusion = CountedConfusion(M, C, D, KAPPA, KAPPA_LEVEL).double()
-    labels = Labelled(annotations, torch.device("cpu"))
-    arguments = labels, torch.from_numpy(q), None if level is None else torch.from_numpy(level)
-    confusion.count(*arguments)
-    return confusion, arguments
+    confusion.count(Labelled(annotations, torch.device("cpu")), torch.from_numpy(q), torch.from_numpy(level))
+    return confusion
 
 
 def theta(annotations, q, level, m, d, without=None):
@@ -63,43 +62,51 @@ def theta(annotations, q, level, m, d, without=None):
 
 
 def test_confusion_matrices(crowd):
-    confusion, _ = counted(*crowd)
+    confusion = counted(*crowd)
     pairs = [(m, d) for m in range(M) for d in range(D)]
     found = confusion.log_confusion(*torch.tensor(pairs).T).exp().numpy()
     for (m, d), matrix in zip(pairs, found, strict=True):
         np.testing.assert_allclose(matrix, theta(*crowd, m, d)[1], rtol=1e-9)
 
 
-@pytest.mark.parametrize("leave_out", [True, False])
-def test_likelihood_of_labels_without_their_own_item(crowd, leave_out):
+def item_sums(confusion):
+    """What the labels of every item say, twice as loud, beside nothing else."""
+    q = confusion.q
+    return confusion.item_sums(torch.zeros_like(q), torch.full((len(q),), 2.0).to(q)).numpy()
+
+
+@pytest.mark.parametrize("most", [1, 60, 10**6])
+def test_likelihood_of_labels_without_their_own_item(crowd, most, monkeypatch):
+    monkeypatch.setattr(counting, "PIECE", most)
     annotations, q, level = crowd
-    confusion, arguments = counted(*crowd)
-    found = confusion.log_likelihood(*arguments, leave_out=leave_out).exp().numpy()
-    for p, (n, m, k, w) in enumerate(entries(annotations)):
-        expected = theta(annotations, q, level, m, level[n], n if leave_out else None)[0][:, k]
-        np.testing.assert_allclose(found[p], expected**w, rtol=1e-9)
+    expected = np.zeros((N, C))
+    for n, m, k, w in entries(annotations):
+        expected[n] += 2 * w * np.log(theta(annotations, q, level, m, level[n], n)[0][:, k])
+    confusion = counted(*crowd)
+    np.testing.assert_allclose(item_sums(confusion), expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("leave_out", [True, False])
-def test_without_difficulties_an_annotator_has_one_matrix(crowd, leave_out):
+def test_without_difficulties_an_annotator_has_one_matrix(crowd):
     annotations, q, _ = crowd
-    confusion, arguments = counted(annotations, q, None)
+    confusion = CountedConfusion(M, C, 1, KAPPA, KAPPA_LEVEL).double()
+    confusion.count(Labelled(annotations, torch.device("cpu")), torch.from_numpy(q))
     matrices = confusion.log_confusion(torch.arange(M), None).exp().numpy()
-    likelihood = confusion.log_likelihood(*arguments, leave_out=leave_out).exp().numpy()
+    sums = np.zeros((N, C))
     common = np.full((C, C), 1 / C) + 2 * np.eye(C)
     for n, _, k, w in entries(annotations):
         common[:, k] += w * q[n]
     common /= common.sum(axis=1, keepdims=True)
-    for p, (n, m, z, w) in enumerate(entries(annotations)):
+    for n, m, z, w in entries(annotations):
         said, without = np.zeros((C, C)), np.zeros((C, C))
         for i, who, k, v in entries(annotations):
             if who == m:
                 said[:, k] += v * q[i]
-                without[:, k] += v * q[i] if i != n or not leave_out else 0
+                without[:, k] += v * q[i] if i != n else 0
         expected = (without + KAPPA * common) / (without.sum(axis=1, keepdims=True) + KAPPA)
-        np.testing.assert_allclose(likelihood[p], expected[:, z] ** w, rtol=1e-9)
+        sums[n] += 2 * w * np.log(expected[:, z])
         whole = (said + KAPPA * common) / (said.sum(axis=1, keepdims=True) + KAPPA)
         np.testing.assert_allclose(matrices[m], whole, rtol=1e-9)
+    np.testing.assert_allclose(item_sums(confusion), sums, rtol=1e-9)
 
 
 def test_memory_grows_with_labels_not_with_annotators_times_classes_squared():
@@ -115,7 +122,7 @@ def test_memory_grows_with_labels_not_with_annotators_times_classes_squared():
 
 
 def test_counts_survive_a_state_dict_of_another_length(crowd):
-    confusion, _ = counted(*crowd)
+    confusion = counted(*crowd)
     fresh = CountedConfusion(M, C, D, KAPPA, KAPPA_LEVEL).double()
     fresh.load_state_dict(confusion.state_dict())
     asked = torch.arange(M), torch.arange(M) % D

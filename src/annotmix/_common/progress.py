@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
@@ -11,8 +12,14 @@ PATIENCE = 2.0
 LINE_EVERY = 10.0
 
 
+#: The job that is under way, whose display shows what happens inside it.
+_outer: ContextVar[Progress | None] = ContextVar("outer", default=None)
+
+
 class Progress:
     """Shows how far a job of `total` steps is; use as a context manager.
+
+    A job inside another one is shown as a note of the outer one, and is silent where that one is.
 
     Parameters
     ----------
@@ -28,20 +35,32 @@ class Progress:
         self._bar: Any = None
         self._task: Any = None
         self._last_line: float | None = None
+        self._outside: Progress | None = None
 
     def __enter__(self) -> Progress:
         self._started = time.monotonic()
+        self._outside = _outer.get()
+        self._token = _outer.set(self)
         return self
 
-    def advance(self, note: str = "") -> None:
-        """One step is done; `note` says how it went."""
-        self.done += 1
+    def advance(self, note: str = "", steps: int = 1) -> None:
+        """One step is done, or several; `note` says how it went."""
+        self.done += steps
+        self._display(note, last=self.done == self.total)
+
+    def within(self, note: str) -> None:
+        """A part of a step is done, as `note` says."""
+        self._display(note, last=False)
+
+    def _display(self, note: str, last: bool) -> None:
         now = time.monotonic()
         if not self.show or now - self._started < PATIENCE:
             return
-        if sys.stderr.isatty():
+        if self._outside is not None:
+            self._outside.within(f"{self.title}: {self.done}/{self.total}")
+        elif sys.stderr.isatty():
             self._update_bar(note)
-        elif self._last_line is None or now - self._last_line >= LINE_EVERY or self.done == self.total:
+        elif self._last_line is None or now - self._last_line >= LINE_EVERY or last:
             self._last_line = now
             print(f"{self.title}: {self.done}/{self.total}  {note}", file=sys.stderr, flush=True)
 
@@ -66,5 +85,6 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        _outer.reset(self._token)
         if self._bar is not None:
             self._bar.stop()

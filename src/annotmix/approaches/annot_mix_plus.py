@@ -157,10 +157,8 @@ class AnnotMixPlus(Approach):
         self._try_refining(log_p, done)
         if self.refining:
             self.confusion.count(self.labels, self.q, level)
-            said = self.confusion.log_likelihood(self.labels, self.q, level)
-            said = said * self.weight[self.labels.item].unsqueeze(1)
             prior = log_p + self._correction(log_p.exp()[self.labelled].mean(dim=0))
-            self.q = torch.softmax(prior.index_add(0, self.labels.item, said), dim=1)
+            self.q = torch.softmax(self.confusion.item_sums(prior, self.weight), dim=1)
             self._fix_gold()
         self.confusion.count(self.labels, self.q, level)
 

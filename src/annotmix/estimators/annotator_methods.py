@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from annotmix._common.progress import Progress
 from annotmix.approaches import Approach, get_approach, list_approaches
 from annotmix.estimators.learnt_items import LearntItems
 from annotmix.estimators.unseen_annotators import AnnotatorQuery, find_annotators
@@ -33,6 +34,7 @@ class AnnotatorMethods:
 
     _approach: ClassVar[type[Approach]]
     module_: Approach
+    progress: bool
     classes_: NDArray[Any]
     unseen_proba_: NDArray[np.float32]
     _learnt: LearntItems
@@ -118,10 +120,14 @@ class AnnotatorMethods:
         """
         check_is_fitted(self)
         annotations, p = self._learnt.annotations, self.unseen_proba_.astype(np.float64)
-        evidence = Evidence(annotations, self._learnt.gold)
-        if not (learnt := np.isnan(p[:, 0])).any():
-            return Posterior(annotations, evidence.combine(p))
-        answer = evidence.combine()
+        learnt = np.isnan(p[:, 0])
+        with Progress("posterior", 2, show=self.progress) as progress:
+            evidence = Evidence(annotations, self._learnt.gold)
+            progress.advance()
+            answer = evidence.combine(None if learnt.any() else p)
+            progress.advance()
+        if not learnt.any():
+            return Posterior(annotations, answer)
         return Posterior(annotations, replace(answer, q=np.where(learnt[:, None], answer.q, p)))
 
     def consensus(self, X: Any = None, y: Any = None, *, items: Iterable[Any] | None = None) -> pd.DataFrame:

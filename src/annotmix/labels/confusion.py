@@ -14,11 +14,16 @@ where m is right in r_m of n_m labels, and would be in a share e_m under θ̄. A
 infinite, every label counts the same (a vote); κ_skill alone finite is one-coin Dawid–Skene; κ_own near zero
 is Dawid–Skene. Class shares π are counted too, or equal.
 
-Only one column of one matrix is ever needed for a label, so time and memory are O(labels × C).
+Only one column of one matrix is needed for a label, so time is O(labels × C). Memory is O(items × C +
+annotators × C + C²), and C for every cell (annotator, label) that occurs more than once: labels are worked on
+in pieces.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import copy
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +34,7 @@ from annotmix.labels.annotations import Annotations
 from annotmix.labels.names import Index
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 #: The smallest probability that is distinguished from 0.
 TINY = 1e-12
@@ -38,6 +44,8 @@ EDGE = 1e-4
 FIRST = 1.0
 #: Labels × classes that are worked on at once, so that they fit into a processor's cache.
 BLOCK = 2**15
+#: Labels × classes that exist at once, where all labels are worked on.
+PIECE = 2**20
 
 
 class Shrinkage(NamedTuple):
@@ -63,6 +71,8 @@ class Labelled:
         Annotators who labelled each item.
     cells : array
         annotator · C + label of the cells that occur, ascending; `cell` is each label's place there.
+    repeated : array
+        Each cell's place among the cells with several labels, -1 for a cell with one label.
     """
 
     def __init__(self, annotations: Annotations):
@@ -73,20 +83,35 @@ class Labelled:
         self.soft = weight is not None
         self.n_labels: Index = a.labels_per_item
         self.labelled = np.bincount(a.item, self.weight, N) > 0
-        self.cells, self.cell = np.unique(a.annotator * C + a.label, return_inverse=True)
-        at = np.arange(P)
-        #: items ← labels; cells ← items; annotators and labels ← cells
-        self.by_item = csr_array((self.weight, (a.item, at)), shape=(N, P))
-        self.by_cell = csr_array((self.weight, (self.cell, a.item)), shape=(len(self.cells), N))
-        K = len(self.cells)
-        self.annotator_of_cell, self.label_of_cell = np.divmod(self.cells, max(C, 1))
-        ones, every = np.ones(K), np.arange(K)
-        self.by_annotator = csr_array((ones, (self.annotator_of_cell, every)), shape=(M, K))
-        self.by_label = csr_array((ones, (self.label_of_cell, every)), shape=(C, K))
+        self.cells, first, self.cell, size = np.unique(
+            a.annotator * C + a.label, return_index=True, return_inverse=True, return_counts=True
+        )
+        self.repeated = np.where(size > 1, np.cumsum(size > 1) - 1, -1)
+        #: the item of a cell's first label, and its weight
+        self.first_item, self.first_weight = a.item[first], self.weight[first]
+        annotator, label = np.divmod(self.cells, max(C, 1))
+        several, single = size > 1, size == 1
+        self.by_item = csr_array((self.weight, (a.item, np.arange(P))), shape=(N, P))
+        #: cells with several labels ← items; annotators and labels ← these cells, and ← items of other cells
+        at = np.flatnonzero(several[self.cell])
+        K = int(several.sum())
+        self.by_cell = csr_array((self.weight[at], (self.repeated[self.cell[at]], a.item[at])), shape=(K, N))
+        self.by_annotator = _Sums(annotator, several, single, self, M)
+        self.by_label = _Sums(label, several, single, self, C)
         #: weight of all labels that the label's annotator gave the item
         self.own_weight: Floats = self.weight
         if self.soft:
             self.own_weight = np.bincount(a.pair, self.weight).astype(np.float64)[a.pair]
+
+    def pieces(self) -> Iterator[tuple[slice, slice]]:
+        """Consecutive items and their labels, few enough for numbers of shape (labels, C) to exist."""
+        a = self.annotations
+        most, n = max(PIECE // max(a.n_classes, 1), 1), 0
+        while n < a.n_items:
+            end = int(np.searchsorted(a.start, a.start[n] + most, side="right")) - 1
+            end = min(max(end, n + 1), a.n_items)
+            yield slice(n, end), slice(int(a.start[n]), int(a.start[end]))
+            n = end
 
     def votes(self, prior: float = 0.5) -> Floats:
         """Shares of the votes, shape (N, C), beside `prior` votes spread over all classes."""
@@ -106,21 +131,46 @@ class Labelled:
     def own_right(self, own: Floats) -> Floats:
         """Weight of the right ones among all labels that the label's annotator gave the item, shape (P,).
 
-        `own` are class probabilities of the label's item, shape (P, C).
+        `own` are the probabilities that the labels are right, shape (P,).
         """
         pair = self.annotations.pair
-        right: Floats = own[np.arange(len(own)), self.annotations.label] * self.weight
+        right: Floats = own * self.weight
         return np.bincount(pair, right).astype(np.float64)[pair] if self.soft else right
 
-    def pair_sums(self, values: Floats) -> Floats:
-        """Weighted sums over the labels that one annotator gave one item, for each of them; shape (P, C)."""
-        weighted = values * self.weight[:, None]
+    def item_sums(self, values: Floats, items: slice, labels: slice) -> Floats:
+        """Weighted sums of values of the labels of each item, shapes (labels, C) and (items, C)."""
+        by_item = self.by_item if len(values) == len(self.weight) else self.by_item[items, labels]
+        return np.asarray(by_item @ values)
+
+    def pair_sums(self, values: Floats, labels: slice) -> Floats:
+        """Weighted sums over the labels that one annotator gave one item, for each of them.
+
+        `values`, shape (labels, C), are of the labels of consecutive items.
+        """
+        weighted = values * self.weight[labels, None]
         if not self.soft:
             return weighted
-        pair = self.annotations.pair
+        pair = self.annotations.pair[labels]
+        pair = pair - pair[:1]
         sums = np.zeros((pair[-1] + 1 if len(pair) else 0, values.shape[1]))
         np.add.at(sums, pair, weighted)
         return sums[pair]
+
+
+class _Sums:
+    """Sums of counts of cells by `group`, their annotator or label."""
+
+    def __init__(self, group: Index, several: Bools, single: Bools, labelled: Labelled, n_groups: int):
+        group_of = group[several]
+        K, N = len(group_of), labelled.annotations.n_items
+        self.several = csr_array((np.ones(K), (group_of, np.arange(K))), shape=(n_groups, K))
+        where = (group[single], labelled.first_item[single])
+        self.single = csr_array((labelled.first_weight[single], where), shape=(n_groups, N))
+
+    def __call__(self, said: Floats, q: Floats) -> Floats:
+        """Sums, shape (groups, C), of counts of the cells with several labels, and of all other labels."""
+        sums = self.several @ said
+        return np.asarray(sums + self.single @ q if self.single.nnz else sums)
 
 
 class _Counts(NamedTuple):
@@ -136,33 +186,66 @@ class Confusion:
     """Confusion matrices θ and class shares π, counted with class probabilities `q` of the items."""
 
     def __init__(self, labelled: Labelled, q: Floats, shrinkage: Shrinkage):
-        C = q.shape[1]
-        self.labelled, self.q, self.shrinkage = labelled, q, shrinkage
-        self.said: Floats = labelled.by_cell @ q
-        self.total: Floats = labelled.by_annotator @ self.said
-        self.common = _common((labelled.by_label @ self.said).T, shrinkage.common)
-        self.right_common = np.clip(np.diag(self.common), EDGE, 1 - EDGE)
-        right = self.said[np.arange(len(self.said)), labelled.label_of_cell]
-        self.right = np.bincount(labelled.annotator_of_cell, right, len(self.total))
-        self.n, self.expected = self.total.sum(axis=1), self.total @ self.right_common
-        counted = q[labelled.labelled].sum(axis=0) if shrinkage.shares else np.zeros(C)
-        self.log_shares: Floats = np.log((counted + 1) / (counted.sum() + C))
+        self.labelled, self.q = labelled, q
+        a = labelled.annotations
+        self.said: Floats = labelled.by_cell @ q  # of cells with several labels
+        self.total = labelled.by_annotator(self.said, q)
+        self.by_label = labelled.by_label(self.said, q)
+        self.right = np.bincount(a.annotator, labelled.weight * q[a.item, a.label], a.n_annotators)
+        self.n = self.total.sum(axis=1)
+        self.counted: Floats = q[labelled.labelled].sum(axis=0)
+        self._shrink(shrinkage)
 
-    def log_likelihood(self, rows: Index | None = None) -> Floats:
+    def _shrink(self, shrinkage: Shrinkage) -> None:
+        self.shrinkage = shrinkage
+        #: θ̄ by label, [k, c]
+        self.common_by_label = _common(self.by_label, shrinkage.common)
+        self.right_common = np.clip(np.diag(self.common_by_label), EDGE, 1 - EDGE)
+        self.expected = self.total @ self.right_common
+        counted = self.counted if shrinkage.shares else np.zeros_like(self.counted)
+        self.log_shares: Floats = np.log((counted + 1) / (counted.sum() + len(counted)))
+
+    def shrunken_by(self, shrinkage: Shrinkage) -> Confusion:
+        """The same counts with another shrinkage."""
+        other = copy(self)
+        other._shrink(shrinkage)
+        return other
+
+    @property
+    def common(self) -> Floats:
+        """θ̄, shape (C, C), indexed [c, k]."""
+        return self.common_by_label.T
+
+    def log_likelihood(self, rows: Index | slice = slice(None)) -> Floats:
         """log θ_m[c, z] of labels z and all classes c, counted without the label's own item; shape (n, C).
 
         `rows` are places of labels, by default of all.
         """
         a = self.labelled.annotations
-        rows = np.arange(len(a)) if rows is None else rows
-        result, size = np.empty((len(rows), a.n_classes)), max(BLOCK // a.n_classes, 1)
-        right = self._own_right() if self.labelled.soft else None
-        for start in range(0, len(rows), size):
-            at = rows[start : start + size]
-            own = self._own_counts(at, None if right is None else right[at])
-            cell = self.labelled.cell[at]
-            result[start : start + size] = self._columns(a.annotator[at], a.label[at], cell, own)
+        at = np.arange(len(a))[rows]
+        result, size = np.empty((len(at), a.n_classes)), max(BLOCK // a.n_classes, 1)
+        right = self._own_right if self.labelled.soft else None
+        alike = self.shrinkage.skill == self.shrinkage.own == np.inf  # an annotator's counts do not matter
+        for start in range(0, len(at), size):
+            some = at[start : start + size]
+            own = None if alike else self._own_counts(some, None if right is None else right[some])
+            cell = self.labelled.cell[some]
+            result[start : start + size] = self._columns(a.annotator[some], a.label[some], cell, own)
         return result
+
+    def item_sums(self, factors: Floats | None = None) -> Floats:
+        """Σ w log θ_m[c, z] over the labels of every item, shape (N, C); see `log_likelihood`.
+
+        `factors`, shape (M,), multiply the evidence of annotators.
+        """
+        labelled, a = self.labelled, self.labelled.annotations
+        sums = np.empty((a.n_items, a.n_classes))
+        for items, labels in labelled.pieces():
+            said = self.log_likelihood(labels)
+            if factors is not None:
+                said *= factors[a.annotator[labels], None]
+            sums[items] = labelled.item_sums(said, items, labels)
+        return sums
 
     def columns(
         self,
@@ -192,8 +275,10 @@ class Confusion:
         theta = np.exp(log_theta).reshape(len(annotators), C, C).transpose(0, 2, 1)
         return np.asarray(theta / theta.sum(axis=2, keepdims=True))
 
+    @cached_property
     def _own_right(self) -> Floats:
-        return self.labelled.own_right(self.q[self.labelled.annotations.item])
+        a = self.labelled.annotations
+        return self.labelled.own_right(self.q[a.item, a.label])
 
     def _own_counts(self, at: Index, right: Floats | None) -> _Counts:
         """What the labels at some places add to the counts; `right` only for soft labels."""
@@ -220,16 +305,24 @@ class Confusion:
 
     def _said(self, cell: Index) -> Floats:
         """Counts of cells, shape (n, C)."""
-        if not len(self.said):
+        labelled = self.labelled
+        if not len(labelled.cells):
             return np.zeros((len(cell), len(self.common)))
-        said: Floats = np.take(self.said, cell, axis=0)
+        several = labelled.repeated[cell]
+        single = several < 0
+        if not single.any():
+            said: Floats = np.take(self.said, several, axis=0)
+        else:
+            said = np.take(self.q, labelled.first_item[cell], axis=0)
+            said *= labelled.first_weight[cell, None]
+            said[~single] = self.said[several[~single]]
         said[cell < 0] = 0.0
         return said
 
     def _skilled(self, annotator: Index, label: Index, own: _Counts | None) -> Floats:
         """θ̃_m[c, k], shape (n, C): the common matrix, with the odds of being right that the annotator has."""
         kappa, right = self.shrinkage.skill, self.right_common
-        theta: Floats = np.take(self.common.T, label, axis=0)
+        theta: Floats = np.take(self.common_by_label, label, axis=0)
         if not np.isfinite(kappa):
             return theta
         n_right, n_labels, expected = self.right[annotator], self.n[annotator], self.expected[annotator]
@@ -247,7 +340,7 @@ class Confusion:
 
 
 def _common(counts: Floats, kappa: float) -> Floats:
-    """θ̄, shape (C, C), from the counts of all annotators [c, k]."""
+    """θ̄ from the counts of all annotators, both shape (C, C) and indexed [k, c]."""
     C = len(counts)
     accuracy = (np.trace(counts) + FIRST) / (counts.sum() + FIRST + FIRST / max(C - 1, 1))
     accuracy = np.clip(accuracy, 1 / C + EDGE, 1 - EDGE)
@@ -255,4 +348,4 @@ def _common(counts: Floats, kappa: float) -> Floats:
     np.fill_diagonal(even, accuracy)
     if not np.isfinite(kappa):
         return even
-    return np.asarray((counts + kappa * even) / (counts.sum(axis=1, keepdims=True) + kappa))
+    return np.asarray((counts + kappa * even) / (counts.sum(axis=0) + kappa))

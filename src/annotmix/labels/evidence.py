@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from annotmix._common.progress import Progress
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.confusion import TINY, Confusion, Floats, Labelled, Shrinkage
 from annotmix.labels.gold import learn_from_gold
@@ -125,24 +126,31 @@ class Answer:
         `row` is each item's place among the items that θ was counted with, -1 for new ones: what an item's
         own labels added to the counts is taken out again.
         """
-        labelled, own = Labelled(annotations), self.confusion.q[row] * (row >= 0)[:, None]
-        own = own[annotations.item]
-        said = self.confusion.columns(
-            annotations.annotator,
-            annotations.label,
-            own,
-            labelled.weight,
-            labelled.own_weight * (row >= 0)[annotations.item],
-            labelled.own_right(own),
-        )
-        log_p = None if p is None else np.log(np.maximum(p, LEAST_PROBABILITY)) - self.log_mean
-        q = softmax(join(labelled, said, self.log_shares, log_p, self.weights))
+        a, labelled = annotations, Labelled(annotations)
+        own_weight = labelled.own_weight * (row >= 0)[a.item]
+        own_right = labelled.own_right(self._own(row[a.item], a.label))
+        q = np.empty((a.n_items, a.n_classes))
+        for items, labels in labelled.pieces():
+            who, counts = a.annotator[labels], (labelled.weight, own_weight, own_right)
+            own = self._own(row[a.item[labels]])
+            said = self.confusion.columns(who, a.label[labels], own, *(part[labels] for part in counts))
+            if self.weights.annotators is not None:
+                said *= self.weights.annotators[who, None]
+            log_p = None if p is None else np.log(np.maximum(p[items], LEAST_PROBABILITY)) - self.log_mean
+            sums = labelled.item_sums(said, items, labels)
+            q[items] = softmax(joint(labelled.n_labels[items], sums, self.log_shares, log_p, self.weights))
         if p is not None and np.isnan(self.rise):  # nothing is known about the classifier: it decides alone
             q = np.where((labelled.n_labels > 0)[:, None], q, p)
         known = np.full(len(self.confusion.q), -1)
         known[self.gold[0]] = self.gold[1]
         is_gold = np.flatnonzero((row >= 0) & (known[row] >= 0))
         return fix(q, (is_gold, known[row[is_gold]]))
+
+    def _own(self, row: Index, label: Index | slice = slice(None)) -> Floats:
+        """Probabilities that θ was counted with, of all classes or of one for each row; 0 for row -1."""
+        q = self.confusion.q[row, label]
+        q[row < 0] = 0.0
+        return q
 
 
 class Evidence:
@@ -173,9 +181,12 @@ class Evidence:
 
     def count(self, q: Floats, shrinkage: Shrinkage) -> None:
         """Count the confusion matrices with class probabilities q."""
-        self.confusion = Confusion(self.labelled, q, shrinkage)
-        self.said = self.confusion.log_likelihood()
-        self.sums: Floats = self.labelled.by_item @ self.said
+        self.use(Confusion(self.labelled, q, shrinkage))
+
+    def use(self, confusion: Confusion) -> None:
+        """Judge labels by these confusion matrices."""
+        self.confusion = confusion
+        self.sums: Floats = confusion.item_sums()
 
     def centre(self, p: Floats) -> Floats:
         """log p̂ − log mean(p̂) over the labelled items, shape (N, C)."""
@@ -187,17 +198,19 @@ class Evidence:
     def joint(self, log_p: Floats | None, weights: Weights, items: Index | None = None) -> Floats:
         """log q up to a constant, shape (N, C) or of rows `items`, before gold is fixed."""
         at = slice(None) if items is None else items
-        if weights.annotators is not None:
-            return join(self.labelled, self.said, self.log_shares, log_p, weights)[at]
-        sums = self.sums[at]
-        prior = _prior(self.log_shares, None if log_p is None else log_p[at], weights, len(sums))
-        exponent = label_exponent(self.labelled.n_labels[at], weights.correlation)[:, None]
-        return np.asarray(prior + exponent * sums)
+        sums = self.sums if weights.annotators is None else self.confusion.item_sums(weights.annotators)
+        log_p = None if log_p is None else log_p[at]
+        return joint(self.labelled.n_labels[at], sums[at], self.log_shares, log_p, weights)
 
     def likelihood(self, log_p: Floats | None, weights: Weights) -> Floats:
         """log of the probability of every label given the others of its item, shape (P,)."""
-        prior = _prior(self.log_shares, log_p, weights, self.annotations.n_items)
-        return _Others(self.labelled, self.said).likelihood(prior, weights.correlation)
+        likelihood = np.empty(len(self.annotations))
+        for items, labels in self.labelled.pieces():
+            others = _Others(self.labelled, self.confusion.log_likelihood(labels), items, labels)
+            own = None if log_p is None else log_p[items]
+            prior = _prior(self.log_shares, own, weights, items.stop - items.start)
+            likelihood[labels] = others.likelihood(prior, weights.correlation)
+        return likelihood
 
     def learn(self, log_p: Floats | None) -> tuple[Weights, Floats]:
         """The weights with the greatest likelihood of (a sample of) the labels; that of all, shape (P,)."""
@@ -224,17 +237,20 @@ class Evidence:
 
     def recount(self, log_p: Floats, weights: Weights, best: Floats) -> tuple[Weights, Floats]:
         """Count θ with q, by the model that raises the likelihood most, if any; learn the weights again."""
-        q, start = fix(softmax(self.joint(log_p, weights)), self.gold), self.confusion
+        start, sums = self.confusion, self.sums
+        counted = Confusion(
+            self.labelled, fix(softmax(self.joint(log_p, weights)), self.gold), start.shrinkage
+        )
 
         def score(model: Shrinkage) -> float:
-            others = self._sample.others(Confusion(self.labelled, q, model))
+            others = self._sample.others(counted.shrunken_by(model))
             return self._sample.mean(others, self.log_shares, log_p, weights)
 
-        self.count(q, max(MODELS, key=score))
+        self.use(counted.shrunken_by(max(MODELS, key=score)))
         learnt, likelihood = self.learn(log_p)
         if self._mean(likelihood) > self._mean(best):
             return learnt, likelihood
-        self.count(start.q, start.shrinkage)
+        self.confusion, self.sums = start, sums
         return weights, best
 
     def _rise(self, likelihood: Floats, without: Floats) -> float:
@@ -246,26 +262,19 @@ class Evidence:
 
     def helped_by(self, p: Floats) -> bool:
         """Whether class probabilities p̂, shape (N, C), raise ℓ beyond doubt."""
-        self.count(self.alone.q, self.alone.shrinkage)
-        likelihood, without = self.learn(self.centre(p))[1], self.learn(None)[1]
+        with Progress("judging the classifier by labels", 3) as progress:
+            self.count(self.alone.q, self.alone.shrinkage)
+            progress.advance()
+            without = self.learn(None)[1]
+            progress.advance()
+            likelihood = self.learn(self.centre(p))[1]
+            progress.advance()
         return self._rise(likelihood, without) > SURE
 
     def combine(self, p: Floats | None = None) -> Answer:
         """Join the labels with p̂, shape (N, C), of a classifier that has not seen the items."""
-        self.count(self.alone.q, self.alone.shrinkage)
-        plain, without = self.learn(None)
-        log_p = None if p is None else self.centre(p)
-        learnt, likelihood = (plain, without) if log_p is None else self.learn(log_p)
-        rise = self._rise(likelihood, without)
-        if log_p is not None and rise > SURE:
-            for _ in range(RECOUNTS):
-                before = likelihood
-                learnt, likelihood = self.recount(log_p, learnt, likelihood)
-                if likelihood is before:
-                    break
-            weights = learnt
-        else:
-            weights = Weights(0.0, self.alone.correlation, float(self.alone.shrinkage.shares))
+        with Progress("joining labels and classifier", 2 + RECOUNTS) as progress:
+            weights, log_p, without, likelihood, rise = self._weigh(p, progress)
         weights = learn_from_gold(self, log_p, weights)
         q = fix(softmax(self.joint(log_p, weights)), self.gold)
         return Answer(
@@ -280,16 +289,38 @@ class Evidence:
             self.gold,
         )
 
+    def _weigh(
+        self, p: Floats | None, progress: Progress
+    ) -> tuple[Weights, Floats | None, Floats, Floats, float]:
+        """Weights, centred log p̂, the likelihood of labels without and with it, and how much that rises."""
+        self.count(self.alone.q, self.alone.shrinkage)
+        plain, without = self.learn(None)
+        progress.advance()
+        log_p = None if p is None else self.centre(p)
+        learnt, likelihood = (plain, without) if log_p is None else self.learn(log_p)
+        progress.advance()
+        rise = self._rise(likelihood, without)
+        if log_p is None or not rise > SURE:
+            weights = Weights(0.0, self.alone.correlation, float(self.alone.shrinkage.shares))
+            return weights, log_p, without, likelihood, rise
+        for _ in range(RECOUNTS):
+            before = likelihood
+            learnt, likelihood = self.recount(log_p, learnt, likelihood)
+            progress.advance()
+            if likelihood is before:
+                break
+        return learnt, log_p, without, likelihood, rise
 
-def join(
-    labelled: Labelled, said: Floats, log_shares: Floats, log_p: Floats | None, weights: Weights
+
+def joint(
+    n_labels: Index, sums: Floats, log_shares: Floats, log_p: Floats | None, weights: Weights
 ) -> Floats:
-    """log q up to a constant, shape (N, C), of items whose labels z have log θ[c, z] = `said`, (P, C)."""
-    if weights.annotators is not None:
-        said = said * weights.annotators[labelled.annotations.annotator, None]
-    exponent = label_exponent(labelled.n_labels, weights.correlation)[:, None]
-    prior = _prior(log_shares, log_p, weights, labelled.annotations.n_items)
-    return np.asarray(prior + exponent * (labelled.by_item @ said))
+    """log q up to a constant, shape (n, C).
+
+    The items have `n_labels` labels, whose evidence Σ w log θ[c, z] is `sums`, shape (n, C).
+    """
+    exponent = label_exponent(n_labels, weights.correlation)[:, None]
+    return np.asarray(_prior(log_shares, log_p, weights, len(sums)) + exponent * sums)
 
 
 def weighted_mean(values: Floats, weight: Floats) -> float:
@@ -298,15 +329,20 @@ def weighted_mean(values: Floats, weight: Floats) -> float:
 
 
 class _Others:
-    """What the other labels of its item say about every label, whatever the weights are."""
+    """What the other labels of its item say about every label, whatever the weights are.
 
-    def __init__(self, labelled: Labelled, said: Floats):
-        self.item, self.n_others = labelled.annotations.item, labelled.n_labels - 1
+    `items` and `labels` are a piece of `labelled`, and `said` is log θ of its labels, shape (labels, C).
+    """
+
+    def __init__(self, labelled: Labelled, said: Floats, items: slice, labels: slice):
+        self.item = labelled.annotations.item[labels] - (items.start or 0)
+        self.n_others = labelled.n_labels[items] - 1
         self.theta = np.exp(said)
-        self.sums = np.take(labelled.by_item @ said, self.item, axis=0) - labelled.pair_sums(said)
+        self.sums = np.take(labelled.item_sums(said, items, labels), self.item, axis=0)
+        self.sums -= labelled.pair_sums(said, labels)
 
     def likelihood(self, prior: Floats, correlation: float) -> Floats:
-        """log of the probability of every label given the others, shape (P,); `prior` has shape (N, C)."""
+        """log of the probability of every label given the others; `prior` has shape (items, C)."""
         joint = self.sums * label_exponent(self.n_others, correlation)[self.item, None]
         joint += np.take(prior, self.item, axis=0)
         joint -= row_max(joint)[:, None]
@@ -327,7 +363,8 @@ class _Sample:
 
     def others(self, confusion: Confusion) -> _Others:
         """What the other labels of their items say about the sampled labels."""
-        return _Others(self.labelled, confusion.log_likelihood(self.labels))
+        said = confusion.log_likelihood(self.labels)
+        return _Others(self.labelled, said, slice(None), slice(None))
 
     def mean(self, others: _Others, log_shares: Floats, log_p: Floats | None, weights: Weights) -> float:
         """Mean log-likelihood of the sampled labels."""

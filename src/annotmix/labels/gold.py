@@ -69,7 +69,7 @@ class _Factors:
         rows = np.flatnonzero(place[a.item] >= 0)
         exponent = label_exponent(evidence.labelled.n_labels, weights.correlation)
         scale = exponent[a.item[rows]] * evidence.labelled.weight[rows]
-        self.said = evidence.said[rows] * scale[:, None]
+        self.said = evidence.confusion.log_likelihood(rows) * scale[:, None]
         self.gold, self.annotator = place[a.item[rows]], a.annotator[rows]
         self.joint = evidence.joint(log_p, weights)[item]
         self.n_annotators, self.n = a.n_annotators, a.n_annotators + a.n_classes

@@ -19,8 +19,9 @@ from itertools import product
 
 import numpy as np
 
+from annotmix._common.progress import Progress
 from annotmix.labels.annotations import Annotations
-from annotmix.labels.confusion import TINY, Confusion, Floats, Labelled, Shrinkage
+from annotmix.labels.confusion import BLOCK, TINY, Confusion, Floats, Labelled, Shrinkage
 from annotmix.labels.names import Index
 
 #: Rows of items whose true classes are known, and these classes.
@@ -82,9 +83,12 @@ def shrunken_dawid_skene(annotations: Annotations, gold: Gold) -> Shrunken:
         return Shrunken(start, Shrinkage(), 0.0, {})
     shares, correlation = _choose(_parts(*_sampled(annotations, gold)))
     q = np.zeros_like(start)
-    for model in dict.fromkeys(model for model, _ in shares):
-        by_rounds = {rounds: share for (m, rounds), share in shares.items() if m == model}
-        q += _average(labelled, start, model, by_rounds, correlation, gold)
+    by_model: dict[Shrinkage, dict[int, float]] = {}
+    for (model, rounds), share in shares.items():
+        by_model.setdefault(model, {})[rounds] = share
+    with Progress("Dawid–Skene", sum(max(by_rounds) for by_rounds in by_model.values())) as progress:
+        for model, by_rounds in by_model.items():
+            q += _average(labelled, start, model, by_rounds, correlation, gold, progress)
     best = max(shares, key=lambda key: shares[key])
     return Shrunken(q, best[0], correlation, shares)
 
@@ -96,11 +100,12 @@ def _average(
     shares: dict[int, float],
     correlation: float,
     gold: Gold,
+    progress: Progress,
 ) -> Floats:
     """Σ share · q after the rounds that have a share, shape (N, C)."""
     result, done = np.zeros_like(q), 0
     for rounds in sorted(shares):
-        q = expectation_maximisation(labelled, q, model, rounds - done, correlation, gold)
+        q = expectation_maximisation(labelled, q, model, rounds - done, correlation, gold, progress)
         result += shares[rounds] * q
         done = rounds
     return result
@@ -113,19 +118,31 @@ def expectation_maximisation(
     rounds: int,
     correlation: float,
     gold: Gold,
+    progress: Progress | None = None,
 ) -> Floats:
     """q, shape (N, C), after rounds of counting (without the item itself) and of Bayes' rule.
 
     The rounds end early where no probability changes by more than `CONVERGED`.
     """
     exponent = label_exponent(labelled.n_labels, correlation)[:, None]
-    for _ in range(rounds):
+    done, converged = 0, False
+    while done < rounds and not converged:
         confusion = Confusion(labelled, q, shrinkage)
-        joint = confusion.log_shares + exponent * (labelled.by_item @ confusion.log_likelihood())
-        last, q = q, fix(softmax(joint), gold)
-        if np.abs(last - q).max(initial=0.0) < CONVERGED:
-            break
+        joint = confusion.item_sums()
+        joint *= exponent
+        joint += confusion.log_shares
+        last, q = q, fix(softmax(joint, out=joint), gold)
+        done, converged = done + 1, largest_change(last, q) < CONVERGED
+        if progress is not None:
+            progress.advance(steps=rounds - done + 1 if converged else 1)
     return q
+
+
+def largest_change(before: Floats, after: Floats) -> float:
+    """max |before − after|, shapes (N, C)."""
+    step = max(BLOCK // max(before.shape[1], 1), 1)
+    pieces = (slice(n, n + step) for n in range(0, len(before), step))
+    return max((float(np.abs(before[piece] - after[piece]).max()) for piece in pieces), default=0.0)
 
 
 def label_exponent(n_labels: Index, correlation: float) -> Floats:
@@ -141,9 +158,9 @@ def fix(q: Floats, gold: Gold) -> Floats:
     return q
 
 
-def softmax(joint: Floats) -> Floats:
-    """exp, normalised over the last axis."""
-    q = np.subtract(joint, row_max(joint)[..., None])
+def softmax(joint: Floats, out: Floats | None = None) -> Floats:
+    """exp, normalised over the last axis; written into `out`, which may be `joint`."""
+    q = np.subtract(joint, row_max(joint)[..., None], out=out)
     np.exp(q, out=q)
     q /= (q @ np.ones(q.shape[-1]))[..., None]
     return np.asarray(q)
@@ -187,8 +204,8 @@ class _Part:
         likelihood: Floats = np.maximum(np.einsum("pc,pc->p", q[held.item], theta), TINY)
         return np.asarray(np.log(likelihood) * self.weight)
 
-    def promising(self) -> Scores:
-        """Scores of all models that are not hopeless.
+    def promising(self, progress: Progress) -> Scores:
+        """Scores of all models that are not hopeless, after one step of progress for each model and round.
 
         A model that is hopeless, and was better after fewer rounds, gets no more of them.
         """
@@ -199,6 +216,8 @@ class _Part:
                 steps = rounds - done
                 paths[model] = expectation_maximisation(self.labelled, q, model, steps, 0.0, self.gold)
                 scores[model, rounds] = self.score(paths[model], model)
+                progress.advance()
+            progress.advance(steps=len(MODELS) - len(paths))
             alive, done = scores.alive(), rounds
             rises = {m for m in paths if scores[m, rounds].mean() > means.get(m, -np.inf)}
             paths = {m: q for m, q in paths.items() if (m, rounds) in alive or m in rises}
@@ -268,23 +287,30 @@ def _parts(annotations: Annotations, gold: Gold) -> list[_Part]:
 
 def _choose(parts: list[_Part]) -> tuple[dict[tuple[Shrinkage, int], float], float]:
     """The share of each model in the average, and ρ."""
-    scores = parts[0].promising()
-    for part in parts[1:]:
-        new = {
-            (model, rounds): score
-            for model, most in scores.most().items()
-            for rounds, score in part.scores(model, most).items()
-        }
-        scores = Scores({key: np.hstack([scores[key], new[key]]) for key in scores}).alive()
-    scores = scores.cautious()
+    with Progress("comparing models of the labels", len(ROUNDS) * len(MODELS) + FOLDS) as progress:
+        scores = parts[0].promising(progress)
+        for part in parts[1:]:
+            new = {
+                (model, rounds): score
+                for model, most in scores.most().items()
+                for rounds, score in part.scores(model, most).items()
+            }
+            scores = Scores({key: np.hstack([scores[key], new[key]]) for key in scores}).alive()
+            progress.advance()
+        shares, top = _bootstrap(scores.cautious())
+        correlation = _correlation(parts, *top, scores[top])
+        progress.advance()
+    return shares, correlation
+
+
+def _bootstrap(scores: Scores) -> tuple[dict[tuple[Shrinkage, int], float], tuple[Shrinkage, int]]:
+    """How often each model is the best in bootstrap samples of the labels, and the one that most often is."""
     keys, table = list(scores), np.array(list(scores.values()))
     draws = np.random.default_rng(0).exponential(size=(table.shape[1], BOOTSTRAPS))
     share = np.bincount((table @ draws).argmax(axis=0), minlength=len(keys)) / BOOTSTRAPS
     kept = {keys[k]: share[k] for k in np.flatnonzero(share >= LEAST_SHARE)}
     total = sum(kept.values())
-    top = keys[int(share.argmax())]
-    correlation = _correlation(parts, *top, scores[top])
-    return {key: float(value / total) for key, value in kept.items()}, correlation
+    return {key: float(value / total) for key, value in kept.items()}, keys[int(share.argmax())]
 
 
 def _correlation(parts: list[_Part], model: Shrinkage, rounds: int, best: Floats) -> float:

@@ -11,12 +11,13 @@ shrunken twice:
 where r_d[c, k] is how much more often label k meets class c at difficulty d than overall, over all
 annotators, with κ_d pseudo-labels per class at the overall share.
 
-Only pairs (annotator and difficulty, label) that occur are stored: memory grows with labels and annotators,
-times C, never with annotators times C².
+What is kept are the class probabilities of the items and the labels; counts are summed where they are needed.
+Memory grows with items, annotators and labels, times C at most, never with annotators times C².
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -25,7 +26,9 @@ from torch import Tensor, nn
 from annotmix.labels.annotations import Annotations
 
 #: Buffers whose length depends on the labels.
-_OF_LABELS = ("pair", "said", "level_pair", "level_said")
+_OF_LABELS = ("q", "level", "item", "annotator", "label", "weight")
+#: Labels × classes that exist at once, where all labels are worked on.
+PIECE = 2**20
 #: The smallest probability that is distinguished from 0.
 TINY = 1e-12
 
@@ -43,11 +46,13 @@ class CountedConfusion(nn.Module):
         κ_d, pseudo-labels from the annotator's matrix in every row of the matrix for one difficulty.
     """
 
-    pair: Tensor
-    said: Tensor
+    q: Tensor
+    level: Tensor
+    item: Tensor
+    annotator: Tensor
+    label: Tensor
+    weight: Tensor
     total: Tensor
-    level_pair: Tensor
-    level_said: Tensor
     level_total: Tensor
     common: Tensor
     ratio: Tensor
@@ -65,12 +70,15 @@ class CountedConfusion(nn.Module):
         self.kappa, self.kappa_level = kappa, kappa_level
         C = n_classes
         common = torch.full((C, C), 1 / C) + 2 * torch.eye(C)
+        none = torch.zeros(0, dtype=torch.long)
         for name, start in {
-            "pair": torch.zeros(0, dtype=torch.long),  # m·C + k of the pairs that occur, ascending, (U,)
-            "said": torch.zeros(0, C),  # N_m[·, k] of these pairs, (U, C)
+            "q": torch.zeros(0, C),  # class probabilities of the items, (N, C)
+            "level": none,  # difficulties of the items, (N,)
+            "item": none,  # of every label, by annotator and label, (P,)
+            "annotator": none,
+            "label": none,
+            "weight": torch.zeros(0),
             "total": torch.zeros(n_annotators, C),  # N_m[·, all]
-            "level_pair": torch.zeros(0, dtype=torch.long),  # (m·D + d)·C + k of those that occur, (V,)
-            "level_said": torch.zeros(0, C),
             "level_total": torch.zeros(n_annotators * n_levels, C),
             "common": common / common.sum(dim=1, keepdim=True),  # θ̄, (C, C)
             "ratio": torch.ones(n_levels, C, C),  # r_d
@@ -83,63 +91,105 @@ class CountedConfusion(nn.Module):
         Without difficulties all items count for the first one.
         """
         C, D = self.n_classes, self.n_levels
-        of_item = labels.weighted(q[labels.item])
-        d = torch.zeros_like(labels.item) if level is None else level[labels.item]
-        cell = labels.annotator * D + d
-        self.pair, where = torch.unique(labels.annotator * C + labels.label, return_inverse=True)
-        self.level_pair, level_where = torch.unique(cell * C + labels.label, return_inverse=True)
-        self.said = _sums(of_item, where, len(self.pair))
-        self.level_said = _sums(of_item, level_where, len(self.level_pair))
-        self.total = _sums(of_item, labels.annotator, len(self.total))
-        self.level_total = _sums(of_item, cell, len(self.level_total))
-        by_level = _sums(of_item, d * C + labels.label, D * C).view(D, C, C).transpose(1, 2)  # [d, c, k]
+        self.q, self.level = q, q.new_zeros(len(q), dtype=torch.long) if level is None else level
+        order = torch.argsort(labels.annotator * C + labels.label, stable=True)
+        self.item, self.annotator = labels.item[order], labels.annotator[order]
+        self.label, weight = labels.label[order], labels.weight
+        self.weight = q.new_ones(len(order)) if weight is None else weight[order].to(q.dtype)
+        self.level_total = torch.zeros_like(self.level_total)
+        by_level = q.new_zeros(D * C, C)
+        for rows in self._pieces():
+            d, counts = self.level[self.item[rows]], self._weighted(rows)
+            self.level_total.index_add_(0, self.annotator[rows] * D + d, counts)
+            by_level.index_add_(0, d * C + self.label[rows], counts)
+        self.total = self.level_total.view(-1, D, C).sum(dim=1)
+        by_level = by_level.view(D, C, C).transpose(1, 2)  # [d, c, k]
         common = by_level.sum(dim=0) + 1 / C + 2 * torch.eye(C, device=q.device)
         self.common = common / common.sum(dim=1, keepdim=True)
         by_level = by_level + self.kappa_level * self.common
         self.ratio = by_level / by_level.sum(dim=2, keepdim=True) / self.common
 
-    def log_likelihood(
-        self, labels: Labelled, q: Tensor, level: Tensor | None = None, *, leave_out: bool = True
-    ) -> Tensor:
-        """w log θ_md[c, z] of every label z and class c, counted without the label's own item, shape (P, C).
+    def item_sums(self, start: Tensor, factor: Tensor) -> Tensor:
+        """`start`, shape (N, C), plus factor · Σ w log θ_md[c, z] over the labels z of every item.
 
-        w is the weight of the label, 1 without weights. `q` and `level` must be the last ones that were
-        counted. With difficulties, rows of θ sum to nearly one here: normalising them would need whole
-        matrices for single labels.
+        θ is counted without the item; w is the weight of a label, 1 without weights, `factor` has shape (N,).
+        With difficulties, rows of θ sum to nearly one here: normalising them would need whole matrices for
+        single labels.
         """
-        C, D = self.n_classes, self.n_levels
-        own = labels.weighted(q[labels.item]) if leave_out else q.new_zeros(1)
-        all_own = (
-            own if labels.pair is None or not leave_out else _sums(own, labels.pair, len(own))[labels.pair]
-        )
+        sums = start.clone()
+        for rows in self._pieces():
+            item = self.item[rows]
+            sums.index_add_(0, item, self.log_likelihood(rows) * factor[item].unsqueeze(1))
+        return sums
+
+    def log_likelihood(self, rows: slice) -> Tensor:
+        """w log θ_md[c, z] of labels by annotator and label, shape (n, C); `rows` are a piece."""
+        D, kappa = self.n_levels, self.kappa
+        item, annotator, label = self.item[rows], self.annotator[rows], self.label[rows]
+        d, own = self.level[item], self._weighted(rows)
+        # all labels that the same annotator gave the same item are left out of the totals
+        both, pair = torch.unique(annotator * len(self.q) + item, return_inverse=True)
+        all_own = own if len(both) == len(own) else _sums(own, pair, len(both))[pair]
+        cells, cell = torch.unique(annotator * self.n_classes + label, return_inverse=True)
         # by class, as each label needs one column of its annotator's matrix
-        said = self.said[torch.searchsorted(self.pair, labels.annotator * C + labels.label)] - own
-        theta = (said + self.kappa * self.common.T[labels.label]) / (
-            self.total[labels.annotator] - all_own + self.kappa
-        )
-        if level is None or D == 1:
-            return labels.weighted(theta.clamp_min(TINY).log())
-        d = level[labels.item]
-        cell = labels.annotator * D + d
-        start = theta * self.ratio.transpose(1, 2)[d, labels.label]
-        said = self.level_said[torch.searchsorted(self.level_pair, cell * C + labels.label)] - own
-        result = (said + self.kappa_level * start) / (self.level_total[cell] - all_own + self.kappa_level)
-        return labels.weighted(result.clamp_min(TINY).log())
+        said = _sums(own, cell, len(cells))[cell] - own
+        theta = said.add_(self.common.T[label], alpha=kappa)
+        theta /= self.total[annotator].sub_(all_own).add_(kappa)
+        if D > 1:
+            here, place = torch.unique(cell * D + d, return_inverse=True)
+            said = _sums(own, place, len(here))[place] - own
+            theta *= self.ratio.transpose(1, 2)[d, label]
+            theta = said.add_(theta, alpha=self.kappa_level)
+            theta /= self.level_total[annotator * D + d].sub_(all_own).add_(self.kappa_level)
+        return theta.clamp_min_(TINY).log_().mul_(self.weight[rows].unsqueeze(1))
 
     def log_confusion(self, annotator: Tensor, level: Tensor | None) -> Tensor:
         """log θ_md, shape (n, C, C), indexed [c, k], of annotators and difficulties, shapes (n,).
 
         Without difficulties, or where there is only one: log θ_m.
         """
-        said = _rows(self.pair, self.said, annotator, self.n_classes)
-        theta = (said + self.kappa * self.common) / (self.total[annotator].unsqueeze(-1) + self.kappa)
+        theta = self._counts(annotator) + self.kappa * self.common
+        theta = theta / (self.total[annotator].unsqueeze(-1) + self.kappa)
         if level is None or self.n_levels == 1:
             return theta.clamp_min(TINY).log()
-        start = theta * self.ratio[level]
-        cell = annotator * self.n_levels + level
-        said = _rows(self.level_pair, self.level_said, cell, self.n_classes)
-        result = said + self.kappa_level * start
+        result = self._counts(annotator, level) + self.kappa_level * theta * self.ratio[level]
         return (result / result.sum(dim=2, keepdim=True)).clamp_min(TINY).log()
+
+    def _pieces(self) -> Iterator[slice]:
+        """Consecutive labels of whole annotators, with at most `PIECE` numbers or of one annotator."""
+        most, first = max(PIECE // self.n_classes, 1), 0
+        ends = torch.nonzero(torch.diff(self.annotator, append=self.annotator.new_full((1,), -1)))
+        ends = (ends.flatten() + 1).cpu()
+        while first < len(self.annotator):
+            at = int(torch.searchsorted(ends, first + most, right=True)) - 1
+            end = int(ends[at]) if at >= 0 else 0
+            if end <= first:  # one annotator alone has more
+                end = int(ends[at + 1])
+            yield slice(first, end)
+            first = end
+
+    def _weighted(self, rows: slice | Tensor) -> Tensor:
+        """Class probabilities of the items of labels, times the weights of the labels; shape (n, C)."""
+        return self.q[self.item[rows]] * self.weight[rows].unsqueeze(1)
+
+    def _counts(self, annotator: Tensor, level: Tensor | None = None) -> Tensor:
+        """Counts [c, k] of annotators, at difficulties where these are named; shape (n, C, C)."""
+        C, D = self.n_classes, 1 if level is None else self.n_levels
+        cells, where = torch.unique(
+            annotator if level is None else annotator * D + level, return_inverse=True
+        )
+        who = cells // D
+        first = torch.searchsorted(self.annotator, who)
+        size = torch.searchsorted(self.annotator, who, right=True) - first
+        cell = torch.repeat_interleave(torch.arange(len(cells), device=cells.device), size)
+        rows = torch.arange(len(cell), device=cell.device) + (first - size.cumsum(0) + size)[cell]
+        if level is not None:
+            here = self.level[self.item[rows]] == (cells % D)[cell]
+            rows, cell = rows[here], cell[here]
+        counts = self.common.new_zeros(len(cells) * C, C)
+        for part, own in zip(rows.split(max(PIECE // C, 1)), cell.split(max(PIECE // C, 1)), strict=True):
+            counts.index_add_(0, own * C + self.label[part], self._weighted(part))
+        return counts.view(-1, C, C)[where].transpose(1, 2)
 
     def _load_from_state_dict(
         self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any
@@ -161,26 +211,11 @@ class Labelled:
         self.item = torch.tensor(annotations.item, device=device)
         self.annotator = torch.tensor(annotations.annotator, device=device)
         self.label = torch.tensor(annotations.label, device=device)
-        self.weight = self.pair = None
+        self.weight = None
         if annotations.weight is not None:
             self.weight = torch.tensor(annotations.informative_weight, dtype=torch.float32, device=device)
-            self.pair = torch.tensor(annotations.pair, device=device)
-
-    def weighted(self, values: Tensor) -> Tensor:
-        """Values of the labels, shape (P, C), times their weights."""
-        return values if self.weight is None else values * self.weight.to(values.dtype).unsqueeze(1)
 
 
 def _sums(values: Tensor, where: Tensor, n: int) -> Tensor:
     """Sums of the rows of values, shape (P, C), with the same index, shape (n, C)."""
     return values.new_zeros(n, values.shape[1]).index_add_(0, where, values)
-
-
-def _rows(pair: Tensor, said: Tensor, cell: Tensor, n_classes: int) -> Tensor:
-    """Counts [c, k] of every cell, shape (n, C, C); zero for pairs that do not occur."""
-    if not len(pair):
-        return said.new_zeros(len(cell), n_classes, n_classes)
-    wanted = cell.unsqueeze(1) * n_classes + torch.arange(n_classes, device=cell.device)
-    at = torch.searchsorted(pair, wanted).clamp_max(len(pair) - 1)
-    occurs = (pair[at] == wanted).unsqueeze(-1)
-    return (said[at] * occurs).transpose(1, 2)

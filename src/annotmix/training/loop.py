@@ -8,6 +8,8 @@ ends with the same bits as one that was not.
 from __future__ import annotations
 
 import math
+import os
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -34,6 +36,20 @@ from annotmix.training.processes import Processes
 VALIDATION = "valid"
 #: Streams of randomness that follow from one seed.
 INITIALISATION, EPOCH, REFERENCE, BEGINNING, HELD_OUT = 1, 2, 3, 4, 5
+
+
+#: Held by the thread that draws from torch's global generator.
+_one_thread = threading.RLock()
+
+
+def _forget_threads() -> None:
+    """A forked process has no other threads: nobody would release the lock that one of them held."""
+    global _one_thread
+    _one_thread = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_threads)
 
 
 @dataclass(frozen=True)
@@ -132,14 +148,15 @@ def _train(
     X = group.share_features(X.to(device))
     monitor = {name: data.to(device) for name, data in monitor.items()}
     model.to(device)
-    with randomness(settings.seed, BEGINNING) as rng:
+    progress = Progress(model.name, settings.max_epochs, show=settings.progress and group.rank == 0)
+    with progress, randomness(settings.seed, BEGINNING) as rng:
         model.begin(annotations, rng)
     group.prepare(model)
     optimizer = RAdam(model, settings.weight_decay)
     run = resume(settings.checkpoint, model, optimizer, fingerprint)
     loss_of = group.loss(model, device, run.epoch)
     labels, precision = Labels(annotations, device), _precision(settings.precision, device)
-    progress = Progress(model.name, settings.max_epochs, run.epoch, settings.progress and group.rank == 0)
+    progress.done = run.epoch
 
     with progress, flushed_denormals(), group.watch():
         for epoch in range(run.epoch, settings.max_epochs):
@@ -149,6 +166,7 @@ def _train(
             model.train()
             with randomness(settings.seed, EPOCH, epoch) as rng:
                 order, batch_size, rng = group.share(labels.labelled, settings.batch_size, rng)
+                n_batches = -(-len(order) // batch_size)
                 for batch in labels.batches(X, order, batch_size, rng, settings.augment):
                     optimizer.catch_up(batch.annotator)
                     with precision:
@@ -159,6 +177,7 @@ def _train(
                     model.after_step()
                     losses.append(loss.detach())
                     counts.append(len(batch.label))
+                    progress.within(f"epoch {epoch + 1}: {len(losses)} of {n_batches} batches")
             if monitor or settings.checkpoint_due(epoch + 1):
                 optimizer.catch_up()
             group.average_statistics(model)
@@ -192,11 +211,11 @@ def randomness(seed: int, *stream: int) -> Iterator[np.random.Generator]:
 
     Initialisation and dropout, ours and those of a backbone from outside, draw from torch's global
     generator. It is seeded here from (seed, stream) and put back as it was afterwards, so callers never
-    notice.
+    notice. The process has one such generator for all its threads: other threads wait here.
     """
     state = np.random.SeedSequence([seed, *stream])
     numpy_seed, torch_seed = state.spawn(2)
-    with torch.random.fork_rng():
+    with _one_thread, torch.random.fork_rng():
         torch.manual_seed(int(torch_seed.generate_state(1, np.uint64)[0]))
         yield np.random.default_rng(numpy_seed)
 
