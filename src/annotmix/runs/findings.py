@@ -66,6 +66,9 @@ class Findings:
         labels count.
     inputs : list of mappings
         The files read: `role`, `name`, `sha256`, `rows`.
+    left_out : mapping
+        Where labelled items had no features, text or image, so that their labels were left out: how many
+        `items` of how many `labelled`, the first of their `names`, and the `kind` of what they lack.
     notes : list of str
         Messages of the run, about imputed values, dropped rows and unmatched items.
     """
@@ -83,6 +86,7 @@ class Findings:
     calibration: pd.DataFrame | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     inputs: list[Mapping[str, Any]] = field(default_factory=list)
+    left_out: Mapping[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
@@ -97,6 +101,11 @@ def is_gold(items: pd.DataFrame) -> NDArray[np.bool_]:
         return np.zeros(len(items), dtype=bool)
     gold = items["gold"]
     return np.asarray(gold.notna() & ~gold.isin([False, ""]), dtype=bool)
+
+
+def least_sure(items: pd.DataFrame) -> pd.DataFrame:
+    """`Findings.items` by the probability of the label found, smallest first."""
+    return items.sort_values("probability", kind="stable")
 
 
 def doubts(items: pd.DataFrame) -> list[str]:
