@@ -126,8 +126,8 @@ def left_out_note(left_out: Mapping[str, Any]) -> str:
     names = ", ".join(repr(shorten(name, 60)) for name in left_out["names"])
     end = ", …" if len(left_out["names"]) < left_out["items"] else "."
     return (
-        f"{left_out['items']:,} of {left_out['labelled']:,} labelled items have no {left_out['kind']}, so their "
-        f"labels were left out: {names}{end}"
+        f"{left_out['items']:,} of {left_out['labelled']:,} labelled items have no {left_out['kind']}, so "
+        f"their labels were left out: {names}{end}"
     )
 
 

@@ -145,10 +145,8 @@ def test_the_first_screen_counts_right():
     wrong = (found.labels["probability"] < 0.5).sum()
     assert f"{wrong} of {len(found.labels)} labels are probably wrong" in text
     assert f"{wrong} of {len(found.labels)} are more likely wrong than right" in text
-    assert (
-        f"30 annotators gave {len(found.labels)} labels of 4 classes to 181 items, 2.6 per item. 19 more items have no labels."
-        in text
-    )
+    assert f"30 annotators gave {len(found.labels)} labels of 4 classes to 181 items, 2.6 per item." in text
+    assert "19 more items have no labels." in text
     labelled = found.items[found.items["n_labels"] > 0]
     sure, differs = (labelled["probability"] >= 0.95).sum(), found.items["differs"].sum()
     assert f"For {sure} of {len(labelled)} labelled items the label is 95% sure or more" in text

@@ -40,7 +40,8 @@ def balance(findings: Findings) -> Content:
     return [
         element(
             "p",
-            "Votes for a class among all votes, and items with that label among all labelled items. The share of ",
+            "Votes for a class among all votes, and items with that label among all labelled items. The "
+            "share of ",
             named(largest),
             f" changes most, from {votes[largest]:.1%} to {after[largest]:.1%}.{cut}",
         ),

@@ -102,8 +102,8 @@ def _right_labels(findings: Findings) -> list[object]:
         else ""
     )
     return [
-        f"For {whole(sure)} of {whole(len(labelled))} labelled items the label is {SURE:.0%} sure or more; for "
-        f"{whole(doubt)} it is in doubt (below {DOUBT:.0%}). {whole(differs) if differs else 'None'} got "
+        f"For {whole(sure)} of {whole(len(labelled))} labelled items the label is {SURE:.0%} sure or more; "
+        f"for {whole(doubt)} it is in doubt (below {DOUBT:.0%}). {whole(differs) if differs else 'None'} got "
         f"another label than the one with the most votes.{others}",
         _more("labels", "Labels most likely wrong"),
     ]

@@ -1,8 +1,8 @@
 """The data of the report's tables: findings as compact JSON.
 
-Names stand in lists, and rows refer to them by position. Every item is in the page with all its labels, as far
-as there is room, so that a search finds it. Of the other tables only the first rows go in: the files of the
-run have the rest, and the page says so.
+Names stand in lists, and rows refer to them by position. Every item is in the page with all its labels, as
+far as there is room, so that a search finds it. Of the other tables only the first rows go in: the files of
+the run have the rest, and the page says so.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def _items(items: pd.DataFrame) -> pd.DataFrame:
 def _votes(labels: pd.DataFrame, names: Mapping[str, _Names]) -> dict[str, list[Any]]:
     """The labels of the items in the page, by item, the most probable first.
 
-    Item n has the entries `start[n]` to `start[n + 1]` of `annotator`, `label`, `probability` and, where labels
-    have weights, `weight`.
+    Item n has the entries `start[n]` to `start[n + 1]` of `annotator`, `label`, `probability` and, where
+    labels have weights, `weight`.
     """
     place = pd.Index(names["item"].names).get_indexer(pd.Index(labels["item"]))
     order = np.lexsort((-labels["probability"].to_numpy(dtype=float), place))

@@ -14,8 +14,8 @@ from annotmix.runs.conclusions import counts_of
 from annotmix.runs.findings import Findings
 from annotmix.runs.report.charts import Content, balance, checked, learning
 from annotmix.runs.report.formatting import between, count, named, share, whole
-from annotmix.runs.report.markup import Markup, element, join
 from annotmix.runs.report.making import making
+from annotmix.runs.report.markup import Markup, element, join
 from annotmix.runs.report.opening import opening
 from annotmix.runs.report.page import page, section, table
 from annotmix.runs.report.payload import ShownTable, payload, shown_tables
@@ -127,10 +127,10 @@ def _disputed(findings: Findings, shown: ShownTable) -> Content:
     )
     return [
         f"{whole(n)} of {whole(several)} items with several labels have labels that disagree.{cut} "
-        "The least sure come first, by the chance that the label found is right. Every item shows who gave which "
-        "label, and the chance that this label is right. Disagreement of the votes is in bits: 0 where all agree, "
-        "1 where two classes have equal votes. Where annotators disagree, the item or the instruction is often "
-        "unclear.",
+        "The least sure come first, by the chance that the label found is right. Every item shows who gave "
+        "which label, and the chance that this label is right. Disagreement of the votes is in bits: 0 where "
+        "all agree, 1 where two classes have equal votes. Where annotators disagree, the item or the "
+        "instruction is often unclear.",
         _table(findings, "disputed", "Items with labels that disagree, the least sure first", shown),
     ]
 
@@ -148,8 +148,8 @@ def _items(findings: Findings, shown: ShownTable) -> Content:
         else ""
     )
     return [
-        f"{which}, each with the label found and all its votes.{few} The search looks into names, texts, labels "
-        "and annotators. Choose an item for everything about it.",
+        f"{which}, each with the label found and all its votes.{few} The search looks into names, texts, "
+        "labels and annotators. Choose an item for everything about it.",
         _table(findings, "items", "All items", shown),
     ]
 

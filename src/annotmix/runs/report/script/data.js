@@ -1,6 +1,10 @@
 /* The data of the page: names by position, tables, and the votes of every item. */
 
-const bytes = (text) => Uint8Array.from(atob(text || ""), (character) => character.charCodeAt(0));
+function bytes(text) {
+  const characters = atob(text || ""), values = new Uint8Array(characters.length);
+  for (let at = 0; at < values.length; at++) values[at] = characters.charCodeAt(at);
+  return values;
+}
 
 async function readData(node) {
   if (node.type === "application/json") return JSON.parse(node.textContent);
