@@ -8,12 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from annotmix._common.words import shorten
 from annotmix.labels.posterior import n_probably_wrong
 from annotmix.runs.findings import Findings, doubts
-
-#: From this share of the labelled items on, labels that were left out are said on the first screen.
-MANY_LEFT_OUT = 0.01
 
 
 class Counts(NamedTuple):
@@ -119,22 +115,7 @@ def _together(weights: Mapping[str, Any]) -> str:
     )
 
 
-def left_out_note(left_out: Mapping[str, Any]) -> str:
-    """A sentence about the items whose labels were left out; `left_out` as in `Findings`, empty without."""
-    if not left_out.get("items"):
-        return ""
-    names = ", ".join(repr(shorten(name, 60)) for name in left_out["names"])
-    end = ", …" if len(left_out["names"]) < left_out["items"] else "."
-    return (
-        f"{left_out['items']:,} of {left_out['labelled']:,} labelled items have no {left_out['kind']}, so "
-        f"their labels were left out: {names}{end}"
-    )
-
-
 def warnings_of(findings: Findings) -> list[str]:
-    """Messages that a reader of the results must not miss: doubts, many labels left out, useless features."""
-    lost = findings.left_out
-    many = lost.get("items", 0) >= MANY_LEFT_OUT * lost.get("labelled", 0)
+    """Messages that a reader of the results must not miss: doubts, and that features do not help."""
     missed = [note for note in findings.notes if "not help" in note]
-    first = [left_out_note(lost)] if many and left_out_note(lost) else []
-    return list(dict.fromkeys([*first, *doubts(findings.items), *missed]))
+    return list(dict.fromkeys([*doubts(findings.items), *missed]))

@@ -55,7 +55,7 @@ class Findings:
     suggestions : DataFrame, one row per suggestion, best first
         Pairs of annotator and item to label next.
     previews : mapping of item to Preview
-        At least for the items that are most likely to be shown.
+        Texts of all items, or thumbnails of those that are most likely to be shown.
     scores : mapping of str to float
         Where true labels are known: "consensus-acc", "majority-acc", "clf-acc", … and on how many items
         ("n"); see `annotmix.runs.evaluate.score`.
@@ -66,9 +66,6 @@ class Findings:
         labels count.
     inputs : list of mappings
         The files read: `role`, `name`, `sha256`, `rows`.
-    left_out : mapping
-        Where labelled items had no features, text or image, so that their labels were left out: how many
-        `items` of how many `labelled`, the first of their `names`, and the `kind` of what they lack.
     notes : list of str
         Messages of the run, about imputed values, dropped rows and unmatched items.
     """
@@ -86,7 +83,6 @@ class Findings:
     calibration: pd.DataFrame | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     inputs: list[Mapping[str, Any]] = field(default_factory=list)
-    left_out: Mapping[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 

@@ -16,7 +16,6 @@ import annotmix
 from annotmix._common.files import save_array, write_json
 from annotmix.estimators.suggestion import suggest_from
 from annotmix.labels.posterior import Posterior
-from annotmix.runs.conclusions import left_out_note
 from annotmix.runs.evaluate import score
 from annotmix.runs.findings import Findings, Preview, doubts
 from annotmix.runs.folder import RunFolder
@@ -92,9 +91,8 @@ def _findings(
     tables = make_tables(posterior, classifier_proba(model, X))
     suggestions = make_table("suggestions", suggest_from(posterior, SUGGESTIONS))
     notes = [*inputs.notes, *doubts(tables["items"]), *_evidence(model_name(model), posterior)]
-    left_out = _left_out(inputs)
-    if note := left_out_note(left_out):
-        notes.append(note)
+    if n_lost := inputs.understood["n not matched"]:
+        notes.append(f"{n_lost} labelled items had no {inputs.items.kind} and were left out.")
     findings = Findings(
         title=f"{model_name(model)} on {', '.join(path.name for path in request.labels[:3])}",
         classes=np.array([str(name) for name in model.classes_], dtype=object),
@@ -104,25 +102,9 @@ def _findings(
         previews=previews or make_previews(inputs.items, tables["items"], tables["labels"], suggestions),
         settings=_settings(request, inputs, preparation, model),
         inputs=[asdict(source) for source in inputs.sources],
-        left_out=left_out,
         notes=notes,
     )
     return score(findings, inputs.truth) if inputs.truth else findings
-
-
-def _left_out(inputs: Inputs) -> dict[str, Any]:
-    """`Findings.left_out` of a run."""
-    understood = inputs.understood
-    n_lost = understood["n not matched"]
-    if not n_lost:
-        return {}
-    labelled = understood["matched"] + n_lost
-    return {
-        "items": n_lost,
-        "labelled": labelled,
-        "names": understood["not matched"],
-        "kind": inputs.items.kind,
-    }
 
 
 def _evidence(approach: str, posterior: Posterior) -> list[str]:

@@ -17,7 +17,7 @@ from annotmix.runs.findings import Findings, Preview
 from annotmix.runs.report.run import write_report
 from annotmix.runs.spreadsheet import to_csv
 
-FORMAT = 3
+FORMAT = 2
 #: The CSV files and their contents.
 FILES = {
     "items.csv": "the most probable label of every item",
@@ -48,7 +48,6 @@ def save_findings(folder: Path, findings: Findings) -> None:
         "scores": to_json(findings.scores),
         "settings": to_json(findings.settings),
         "inputs": to_json(findings.inputs),
-        "left_out": to_json(findings.left_out),
         "notes": list(findings.notes),
     }
     save_array(folder / "confusion.npy", findings.confusion)
@@ -72,7 +71,6 @@ def load_findings(folder: Path) -> Findings:
             calibration=None if calibration is None else _table_from_json(calibration),
             settings=saved["settings"],
             inputs=saved["inputs"],
-            left_out=saved["left_out"],
             notes=[str(note) for note in saved["notes"]],
             **{name: _table_from_json(saved["tables"][name]) for name in _TABLES},
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import re
 from dataclasses import replace
@@ -12,17 +13,18 @@ import pandas as pd
 import pytest
 from helpers import some_findings
 from helpers.markup import Balance
-from helpers.some_findings import bare, invented, small
+from helpers.some_findings import IMG, bare, invented, small
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from annotmix._common.words import shorten
 from annotmix.runs.evaluate import score
 from annotmix.runs.findings import Preview
+from annotmix.runs.report import page as page_module
 from annotmix.runs.report import payload as payload_module
 from annotmix.runs.report.formatting import share
 from annotmix.runs.report.opening import opening
-from annotmix.runs.report.page import embedded_json
+from annotmix.runs.report.page import embedded_data, embedded_json
 from annotmix.runs.report.payload import UNKNOWN, matrices, shown_tables
 from annotmix.runs.report.run import run_page, write_report
 from annotmix.runs.result_columns import TABLES, Column, make_table
@@ -228,6 +230,69 @@ def test_the_policy_names_what_is_in_the_page():
     assert policy.startswith("default-src 'none'")
     assert "unsafe" not in policy
     assert policy.count("sha256-") == 2
+
+
+def test_long_data_are_compressed_and_the_same(monkeypatch):
+    data = {"names": [IMG, "</script>", "half a pair: \ud83d"]}
+    plain = embedded_data(data)
+    assert 'type="application/json"' in plain
+    monkeypatch.setattr(page_module, "PLAIN", 10)
+    packed = re.fullmatch(
+        r'<script type="application/gzip" id="data">([\w+/=]+)</script>', embedded_data(data)
+    ).group(1)
+    unpacked = json.loads(gzip.decompress(base64.b64decode(packed)))
+    assert unpacked == {"names": [IMG, "</script>", "half a pair: ?"]}
+    assert embedded_data(data) == embedded_data(data)  # no time in it
+
+
+def test_every_item_is_in_the_page_with_all_its_labels():
+    found = small()
+    data = payload(found)
+    votes, names = data["votes"], data["items"]
+    assert names == list(found.items.index)
+    assert len(votes["annotator"]) == len(found.labels)
+    labels = found.labels.set_index("item")
+    for place, item in enumerate(names):
+        own = range(votes["start"][place], votes["start"][place + 1])
+        shown = [(data["annotators"][votes["annotator"][v]], data["classes"][votes["label"][v]]) for v in own]
+        given = labels.loc[[item]] if item in labels.index else labels.iloc[:0]
+        assert sorted(shown) == sorted(zip(given["annotator"], given["label"], strict=True))
+        chances = [votes["probability"][v] for v in own]
+        assert chances == sorted(chances, reverse=True)
+
+
+@pytest.mark.parametrize("limit", ["items", "votes"])
+def test_where_items_are_too_many_the_least_sure_are_in_the_page(monkeypatch, limit):
+    if limit == "items":
+        monkeypatch.setitem(payload_module.MOST, "items", 50)
+    else:
+        monkeypatch.setattr(payload_module, "MOST_VOTES", 130)
+    found = small()
+    html = run_page(found)
+    n = embedded(html)["tables"]["items"]["n"]
+    assert n == 50 or limit == "votes"
+    least = found.items.sort_values("probability", kind="stable").head(n)
+    assert embedded(html)["items"][:n] == list(least.index)
+    assert least["n_labels"].sum() <= 130 or limit == "items"
+    assert f"The {n} least sure of 200 items; items.csv has all of them" in words(html)
+
+
+def test_the_command_is_not_cut():
+    command = "annotmix fit " + "x" * 2000
+    text = words(run_page(replace(small(), settings={"command": command, "interval": "y" * 300})))
+    assert command in text
+    assert "y" * 300 in text
+
+
+def test_a_tie_is_no_majority():
+    found = small()
+    tied = found.items[found.items["majority"].str.contains(" = ")]
+    assert len(tied) > 10
+    for item, row in found.items.iterrows():
+        votes = found.labels[found.labels["item"] == item]["label"].value_counts()
+        most = sorted(votes.index[votes == votes.max()]) if len(votes) else []
+        assert row["majority"] == " = ".join(most)
+        assert row["differs"] == bool(most and row["label"] not in most)
 
 
 def test_the_file_is_replaced_in_one_step(tmp_path, monkeypatch):

@@ -2,10 +2,13 @@
 
 const FORMULA = /^[=+\-@\t\r]/, PLAIN_NUMBER = /^[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?$/;
 
-/* A text that begins like a formula, also after apostrophes, gets an apostrophe in front; numbers stay. */
+const GUARDED = /^ *'+[=+\-@\t\r]/;
+
+/* A text that begins like a formula gets an apostrophe in front, one that looks as if it had got one gets one
+   more, so that every text can be read back; numbers stay. */
 function guard(text) {
-  const rest = text.replace(/^'+/, "");
-  return FORMULA.test(rest) && (rest !== text || !PLAIN_NUMBER.test(text)) ? "'" + text : text;
+  if (FORMULA.test(text) && !PLAIN_NUMBER.test(text)) return "'" + text;
+  return GUARDED.test(text) ? text.replace("'", "''") : text;
 }
 
 function csvCell(value) {
