@@ -10,6 +10,7 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 
 __all__ = ["Browser", "Keys"]
 
@@ -35,10 +36,10 @@ class Browser:
         self.screen(1200, 900)
         self.media()
 
-    def open(self, path: Path) -> None:
+    def open(self, path: Path, fragment: str = "") -> None:
         """Show a file, and wait until its script is through."""
-        self.driver.get(path.as_uri())
-        assert self.script("return document.documentElement.dataset.ready") == "yes"
+        self.driver.get(path.as_uri() + fragment)
+        self.wait("return document.documentElement.dataset.ready === 'yes'")
 
     def screen(self, width: int, height: int) -> None:
         self.command(
@@ -57,6 +58,10 @@ class Browser:
 
     def script(self, code: str, *arguments: Any) -> Any:
         return self.driver.execute_script(code, *arguments)
+
+    def wait(self, code: str, *arguments: Any) -> None:
+        """Wait until a script returns true."""
+        WebDriverWait(self.driver, 20, poll_frequency=0.02).until(lambda _: self.script(code, *arguments))
 
     def find(self, css: str) -> Any:
         return self.driver.find_element(By.CSS_SELECTOR, css)
@@ -83,7 +88,7 @@ class Browser:
         events = (json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance"))
         asked = (e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent")
         own = [*asked, *self.script("return performance.getEntriesByType('resource').map((e) => e.name)")]
-        return [url[:100] for url in own if not url.startswith(("data:", "file:", "about:"))]
+        return [url[:100] for url in own if not url.startswith(("data:", "blob:", "file:", "about:"))]
 
     def quit(self) -> None:
         self.driver.quit()

@@ -10,7 +10,14 @@ import pandas as pd
 import pytest
 from helpers.some_findings import bare, small
 
-from annotmix.runs.conclusions import by_reliability, extremes, probably_wrong, rests_on, warnings_of
+from annotmix.runs.conclusions import (
+    by_reliability,
+    counts_of,
+    extremes,
+    probably_wrong,
+    rests_on,
+    warnings_of,
+)
 from annotmix.runs.report.opening import opening
 from annotmix.runs.report.run import run_page
 from annotmix.runs.storage import write_findings
@@ -39,6 +46,20 @@ def test_report_summary_and_labels_agree_about_wrong_labels(tmp_path):
     page = (tmp_path / "report.html").read_text("utf-8")
     assert f"{wrong} of {n} labels are probably wrong" in page
     assert f"{wrong} of {n} are more likely wrong than right" in page
+
+
+def test_labelled_and_unlabelled_items_are_counted_apart(tmp_path):
+    found = small()
+    counts, labelled = counts_of(found), int((found.items["n_labels"] > 0).sum())
+    assert (counts.annotators, counts.items, counts.labelled) == (30, 200, labelled)
+    assert counts.unlabelled == 200 - labelled > 0
+    assert counts.labels == found.items["n_labels"].sum()
+    assert counts.per_item == found.items["n_labels"].sum() / labelled
+    figures = summary(found, tmp_path)
+    assert (figures["items"], figures["labelled items"]) == (200, labelled)
+    page = opening(found)
+    assert f"to {labelled} items, {counts.per_item:.1f} per item. {200 - labelled} more items" in page
+    assert f"of {labelled} labelled items the label is 95% sure" in page
 
 
 def test_weights_do_not_change_the_number_of_hard_labels():

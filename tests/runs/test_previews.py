@@ -13,7 +13,7 @@ from annotmix.runs.previews import LONGEST, THUMBNAIL, make_previews
 
 def previews(kind, contents):
     names = list(contents)
-    items = pd.DataFrame({"disagreement": [0.0] * len(names)}, index=names)
+    items = pd.DataFrame({"disagreement": [0.0] * len(names), "probability": 1.0}, index=names)
     listed = pd.DataFrame({"item": names[:1]})
     return make_previews(Items(kind, names, list(contents.values()), [], []), items, listed, listed)
 
@@ -25,12 +25,12 @@ def test_thumbnails_are_small_jpegs(tmp_path):
     made = previews("images", paths)
     with Image.open(io.BytesIO(made["a"].image)) as image:
         assert image.format == "JPEG"
-        assert max(image.size) == THUMBNAIL
+        assert image.size == (THUMBNAIL, round(THUMBNAIL * 2 / 3))  # whole, in its own shape
     assert (made["a"].text, made["gone"].image) == ("a.png", None)
 
 
 def test_texts_are_shortened():
-    made = previews("text", {"a": "x" * 1000, "b": "short"})
+    made = previews("text", {"a": "x" * 1000, "b": "short"})  # b stands in no list
     assert len(made["a"].text) == LONGEST
     assert made["a"].text.endswith("…")
     assert made["b"].text == "short"

@@ -3,13 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from annotmix.labels.posterior import n_probably_wrong
 from annotmix.runs.findings import Findings, doubts
+
+
+class Counts(NamedTuple):
+    """How much of everything a run has."""
+
+    annotators: int
+    items: int
+    labelled: int
+    labels: int
+    wrong: int
+
+    @property
+    def unlabelled(self) -> int:
+        """Items without labels."""
+        return self.items - self.labelled
+
+    @property
+    def per_item(self) -> float:
+        """Mean number of labels of a labelled item."""
+        return self.labels / max(self.labelled, 1)
+
+
+def counts_of(findings: Findings) -> Counts:
+    """The numbers of annotators, items, labelled items, labels and probably wrong labels.
+
+    A soft label, which has several rows, is one label.
+    """
+    wrong, n_labels = probably_wrong(findings.labels)
+    labelled = int((findings.items["n_labels"] > 0).sum())
+    return Counts(len(findings.annotators), len(findings.items), labelled, n_labels, wrong)
 
 
 def probably_wrong(labels: pd.DataFrame) -> tuple[int, int]:

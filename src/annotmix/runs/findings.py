@@ -55,7 +55,7 @@ class Findings:
     suggestions : DataFrame, one row per suggestion, best first
         Pairs of annotator and item to label next.
     previews : mapping of item to Preview
-        At least for the items that are most likely to be shown.
+        Texts of all items, or thumbnails of those that are most likely to be shown.
     scores : mapping of str to float
         Where true labels are known: "consensus-acc", "majority-acc", "clf-acc", … and on how many items
         ("n"); see `annotmix.runs.evaluate.score`.
@@ -97,6 +97,11 @@ def is_gold(items: pd.DataFrame) -> NDArray[np.bool_]:
         return np.zeros(len(items), dtype=bool)
     gold = items["gold"]
     return np.asarray(gold.notna() & ~gold.isin([False, ""]), dtype=bool)
+
+
+def least_sure(items: pd.DataFrame) -> pd.DataFrame:
+    """`Findings.items` by the probability of the label found, smallest first."""
+    return items.sort_values("probability", kind="stable")
 
 
 def doubts(items: pd.DataFrame) -> list[str]:

@@ -197,7 +197,7 @@ def _understood(labelled: LabelData, a: Annotations, items: Items, lost: list[st
     per_item = a.labels_per_item[a.labels_per_item > 0]
     return {
         "format": labelled.format,
-        "labels": len(a),
+        "labels": int(per_item.sum()),
         "items": len(per_item),
         "annotators": a.n_annotators,
         "classes": [str(name) for name in a.classes],

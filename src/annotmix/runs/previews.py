@@ -1,4 +1,4 @@
-"""Previews of the items that are most likely to be shown in the report."""
+"""Previews of the items in the report: texts of all, thumbnails of those that are most likely to be shown."""
 
 from __future__ import annotations
 
@@ -9,30 +9,33 @@ import pandas as pd
 
 from annotmix._common.words import shorten
 from annotmix.reading import Items
-from annotmix.runs.findings import Preview
+from annotmix.runs.findings import Preview, least_sure
 
-#: Items of each list (labels, disputed items, suggestions) that get a preview. Texts are small: every
-#: item that the report lists gets one. Thumbnails are for the first pages.
-SHOWN = {"text": 2000, "images": 150}
-LONGEST = 400
-THUMBNAIL = 96
+#: Thumbnails: for the first items of each list of the report (labels, disputed items, suggestions), and for
+#: further items while there are fewer than `MOST_IMAGES`.
+FIRST_IMAGES, MOST_IMAGES = 150, 450
+#: Longest text of an item, and of all items together, in characters; every item gets its share.
+LONGEST, ALL_TEXTS = 400, 20_000_000
+THUMBNAIL = 256
 
 
 def make_previews(
     items: Items, table: pd.DataFrame, labels: pd.DataFrame, suggestions: pd.DataFrame
 ) -> dict[str, Preview]:
-    """Shortened texts, or thumbnails of images, of the items that stand first in the tables of a report.
+    """Shortened texts of all items, or thumbnails of the images that stand first in the tables of a report.
 
     A table of features has none. The other parameters are `items`, `labels` and `suggestions` of `Findings`.
     """
     if items.kind == "features":
         return {}
-    most, contents = SHOWN[items.kind], dict(zip(items.ids, items.X, strict=True))
-    disputed = table["disagreement"].sort_values(ascending=False, kind="stable").index[:most]
-    doubted = list(dict.fromkeys(labels["item"]))[:most]
-    wanted = dict.fromkeys([*doubted, *disputed, *suggestions["item"].head(most)])
+    contents = dict(zip(items.ids, items.X, strict=True))
     if items.kind == "text":
-        return {item: Preview(shorten(contents[item], LONGEST)) for item in wanted}
+        longest = min(LONGEST, ALL_TEXTS // max(len(contents), 1))
+        return {item: Preview(shorten(text, longest)) for item, text in contents.items()}
+    disputed = least_sure(table[table["disagreement"] > 0]).index[:FIRST_IMAGES]
+    doubted = list(dict.fromkeys(labels["item"]))[:FIRST_IMAGES]
+    first = dict.fromkeys([*doubted, *disputed, *suggestions["item"].head(FIRST_IMAGES)])
+    wanted = list(dict.fromkeys([*first, *contents]))[: max(len(first), MOST_IMAGES)]
     return {item: Preview(contents[item].name, _thumbnail(contents[item])) for item in wanted}
 
 
@@ -43,7 +46,7 @@ def _thumbnail(path: Any) -> bytes | None:
         image = read(path)
     except (OSError, ValueError, SyntaxError):
         return None  # it was readable before; a report without this picture is better than none
-    image.thumbnail((THUMBNAIL, THUMBNAIL))
+    image.thumbnail((THUMBNAIL, THUMBNAIL))  # whole: its sides keep their ratio
     return as_jpeg(image)
 
 

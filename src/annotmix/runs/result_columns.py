@@ -12,9 +12,10 @@ from typing import Any, Literal
 import pandas as pd
 
 #: How the report shows a cell. "interval" is a share with its bounds, "rated" a text with a share, both from
-#: the columns `beside`; "matrix" is a picture of a confusion matrix and has no column in the table.
+#: the columns `beside`; "votes" are the labels of the item, each with its annotator and the chance that it is
+#: right; "matrix" is a picture of a confusion matrix and has no column in the table.
 Kind = Literal[
-    "item", "annotator", "class", "text", "count", "number", "share", "interval", "rated", "matrix"
+    "item", "annotator", "class", "text", "count", "number", "share", "interval", "rated", "votes", "matrix"
 ]
 
 
@@ -33,6 +34,8 @@ class Column:
         Heading in the report; without one the column is in the files alone.
     beside : tuple of str
         Columns that the report shows in the same cell.
+    details : bool
+        Whether the report shows it in the view of one item or annotator alone, and not in tables.
     """
 
     name: str
@@ -40,6 +43,7 @@ class Column:
     meaning: str
     title: str = ""
     beside: tuple[str, ...] = ()
+    details: bool = False
 
 
 TABLES = {
@@ -47,23 +51,37 @@ TABLES = {
         Column("item", "item", "the item", "Item"),
         Column("label", "class", "most probable class, by classifier and labels together", "Label found"),
         Column("probability", "share", "chance that the label found is right", "Sure"),
-        Column("gold", "class", "true class of the item, where --gold gave it"),
+        Column("gold", "text", "true class of the item, where --gold gave it", "True class", details=True),
         Column(
             "classifier",
             "class",
             "most probable class by the classifier, which sees the item alone and, where the approach "
             "allows, has not learnt its labels",
+            "By the classifier alone",
+            details=True,
         ),
-        Column("votes", "text", "votes of each class, most first: cat (3), dog (1)", "Votes"),
-        Column("majority", "class", "class with the most votes, the first of several"),
+        Column(
+            "majority",
+            "text",
+            "class with the most votes; of a tie all these classes: cat = dog; empty without labels",
+            "Majority",
+        ),
+        Column(
+            "votes",
+            "votes",
+            "votes of each class, most first: cat (3), dog (1); the report says whose, and how likely each "
+            "is right",
+            "Votes",
+            ("item",),
+        ),
         Column("differs", "text", "whether the label found is not among the classes with the most votes"),
-        Column("n_labels", "count", "number of labels"),
+        Column("n_labels", "count", "number of labels", "Labels", details=True),
         Column("agreement", "share", "share of the item's labels that are the label found"),
         Column(
             "disagreement",
             "number",
             "entropy of the votes in bits: 0 where all agree, 1 where two classes have equal votes",
-            "Disagreement in bits",
+            "Disagreement",
         ),
     ),
     "annotators": (

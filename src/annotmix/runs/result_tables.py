@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from annotmix.runs.models import Model
 from annotmix.runs.result_columns import make_table
 
 Floats = NDArray[np.float64]
+#: Stands between classes that have equally many votes.
+TIE = " = "
 
 
 def classifier_proba(model: Model, X: Any) -> Floats:
@@ -87,17 +90,23 @@ class _Votes:
 
     @property
     def majority(self) -> NDArray[Any]:
-        names = np.full(self.n_items, "", dtype=object)
-        first = np.flatnonzero(np.diff(self.item, prepend=-1))
-        names[self.item[first]] = self.classes[self.label[first]]
-        return names
+        """The class of every item with the most votes; several that tie, as "cat = dog", shape (n_items,)."""
+        names: list[list[str]] = [[] for _ in range(self.n_items)]
+        for item, label in zip(self.item[self._won].tolist(), self.label[self._won], strict=True):
+            names[item].append(str(self.classes[label]))
+        return np.array([TIE.join(part) for part in names], dtype=object)
 
     def most(self, label: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether a label, shape (n_items,), is among those of its item with the most votes."""
+        same = self._won & (self.label == label[self.item])
+        return np.bincount(self.item[same], minlength=self.n_items) > 0
+
+    @cached_property
+    def _won(self) -> NDArray[np.bool_]:
+        """Whether no other class of the same item has more votes, one entry per class of an item."""
         top = np.zeros(self.n_items)
         np.maximum.at(top, self.item, self.count)
-        won = (self.count >= top[self.item] * (1 - ROUNDING)) & (self.label == label[self.item])
-        return np.bincount(self.item[won], minlength=self.n_items) > 0
+        return np.asarray(self.count >= top[self.item] * (1 - ROUNDING))
 
 
 def annotator_table(posterior: Posterior, confusion: Floats) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from annotmix._common.words import shorten
-from annotmix.runs.conclusions import extremes, probably_wrong, rests_on, warnings_of
+from annotmix.runs.conclusions import counts_of, extremes, rests_on, warnings_of
 from annotmix.runs.findings import Findings
 from annotmix.runs.score_words import classifier_words, score_rows, verdict
 from annotmix.runs.storage import FILES
@@ -14,15 +14,15 @@ from annotmix.runs.storage import FILES
 
 def summary(findings: Findings, out: Path) -> dict[str, Any]:
     """The figures of a run."""
-    wrong, n_labels = probably_wrong(findings.labels)
+    counts = counts_of(findings)
     return {
         "run": str(out),
-        "items": len(findings.items),
-        "labelled items": int((findings.items["n_labels"] > 0).sum()),
-        "annotators": len(findings.annotators),
+        "items": counts.items,
+        "labelled items": counts.labelled,
+        "annotators": counts.annotators,
         "classes": list(findings.classes),
-        "labels": n_labels,
-        "labels more likely wrong than right": wrong,
+        "labels": counts.labels,
+        "labels more likely wrong than right": counts.wrong,
         "items whose label differs from the majority": int(findings.items["differs"].sum()),
         "scores": dict(findings.scores),
         "files": {name: str(out / name) for name in (*FILES, "report.html", "run.json")},

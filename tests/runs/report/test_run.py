@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import re
 from dataclasses import replace
@@ -12,17 +13,18 @@ import pandas as pd
 import pytest
 from helpers import some_findings
 from helpers.markup import Balance
-from helpers.some_findings import bare, invented, small
+from helpers.some_findings import IMG, bare, invented, small
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from annotmix._common.words import shorten
 from annotmix.runs.evaluate import score
 from annotmix.runs.findings import Preview
+from annotmix.runs.report import page as page_module
 from annotmix.runs.report import payload as payload_module
 from annotmix.runs.report.formatting import share
 from annotmix.runs.report.opening import opening
-from annotmix.runs.report.page import embedded_json
+from annotmix.runs.report.page import embedded_data, embedded_json
 from annotmix.runs.report.payload import UNKNOWN, matrices, shown_tables
 from annotmix.runs.report.run import run_page, write_report
 from annotmix.runs.result_columns import TABLES, Column, make_table
@@ -68,9 +70,7 @@ def test_rows_refer_to_their_names():
     np.testing.assert_allclose(labels["probability"], found.labels["probability"], atol=5e-5)
     disputed = data["tables"]["disputed"]["values"]
     assert [data["items"][i] for i in disputed["item"]] == list(
-        found.items.sort_values("disagreement", ascending=False, kind="stable")
-        .query("disagreement > 0")
-        .index
+        found.items.query("disagreement > 0").sort_values("probability", kind="stable").index
     )
     asked = data["tables"]["suggestions"]["values"]
     assert [data["annotators"][i] for i in asked["annotator"]] == list(found.suggestions["annotator"])
@@ -137,7 +137,8 @@ def test_thumbnails_stop_where_the_room_ends(monkeypatch):
     monkeypatch.setattr(payload_module, "IMAGE_BYTES", 250)
     found = small()
     data = payload(replace(found, previews={item: Preview("", b"x" * 100) for item in found.items.index}))
-    assert [bool(image) for image in data["images"]] == [True, True] + [False] * (len(data["items"]) - 2)
+    first, second = dict.fromkeys(found.labels["item"].head(2))
+    assert {data["items"][place] for place in data["images"]} == {first, second}
 
 
 def test_the_first_screen_counts_right():
@@ -146,9 +147,11 @@ def test_the_first_screen_counts_right():
     wrong = (found.labels["probability"] < 0.5).sum()
     assert f"{wrong} of {len(found.labels)} labels are probably wrong" in text
     assert f"{wrong} of {len(found.labels)} are more likely wrong than right" in text
-    assert f"30 annotators gave {len(found.labels)} labels of 4 classes to 200 items" in text
-    sure, differs = (found.items["probability"] >= 0.95).sum(), found.items["differs"].sum()
-    assert f"For {sure} of 200 items the label is 95% sure or more" in text
+    assert f"30 annotators gave {len(found.labels)} labels of 4 classes to 181 items, 2.6 per item." in text
+    assert "19 more items have no labels." in text
+    labelled = found.items[found.items["n_labels"] > 0]
+    sure, differs = (labelled["probability"] >= 0.95).sum(), found.items["differs"].sum()
+    assert f"For {sure} of {len(labelled)} labelled items the label is 95% sure or more" in text
     assert f"{differs} got another label than the one with the most votes" in text
     mean = np.average(found.confusion, axis=0, weights=found.annotators["n_labels"])
     np.fill_diagonal(mean, 0)
@@ -229,6 +232,69 @@ def test_the_policy_names_what_is_in_the_page():
     assert policy.count("sha256-") == 2
 
 
+def test_long_data_are_compressed_and_the_same(monkeypatch):
+    data = {"names": [IMG, "</script>", "half a pair: \ud83d"]}
+    plain = embedded_data(data)
+    assert 'type="application/json"' in plain
+    monkeypatch.setattr(page_module, "PLAIN", 10)
+    packed = re.fullmatch(
+        r'<script type="application/gzip" id="data">([\w+/=]+)</script>', embedded_data(data)
+    ).group(1)
+    unpacked = json.loads(gzip.decompress(base64.b64decode(packed)))
+    assert unpacked == {"names": [IMG, "</script>", "half a pair: ?"]}
+    assert embedded_data(data) == embedded_data(data)  # no time in it
+
+
+def test_every_item_is_in_the_page_with_all_its_labels():
+    found = small()
+    data = payload(found)
+    votes, names = data["votes"], data["items"]
+    assert names == list(found.items.index)
+    assert len(votes["annotator"]) == len(found.labels)
+    labels = found.labels.set_index("item")
+    for place, item in enumerate(names):
+        own = range(votes["start"][place], votes["start"][place + 1])
+        shown = [(data["annotators"][votes["annotator"][v]], data["classes"][votes["label"][v]]) for v in own]
+        given = labels.loc[[item]] if item in labels.index else labels.iloc[:0]
+        assert sorted(shown) == sorted(zip(given["annotator"], given["label"], strict=True))
+        chances = [votes["probability"][v] for v in own]
+        assert chances == sorted(chances, reverse=True)
+
+
+@pytest.mark.parametrize("limit", ["items", "votes"])
+def test_where_items_are_too_many_the_least_sure_are_in_the_page(monkeypatch, limit):
+    if limit == "items":
+        monkeypatch.setitem(payload_module.MOST, "items", 50)
+    else:
+        monkeypatch.setattr(payload_module, "MOST_VOTES", 130)
+    found = small()
+    html = run_page(found)
+    n = embedded(html)["tables"]["items"]["n"]
+    assert n == 50 or limit == "votes"
+    least = found.items.sort_values("probability", kind="stable").head(n)
+    assert embedded(html)["items"][:n] == list(least.index)
+    assert least["n_labels"].sum() <= 130 or limit == "items"
+    assert f"The {n} least sure of 200 items; items.csv has all of them" in words(html)
+
+
+def test_the_command_is_not_cut():
+    command = "annotmix fit " + "x" * 2000
+    text = words(run_page(replace(small(), settings={"command": command, "interval": "y" * 300})))
+    assert command in text
+    assert "y" * 300 in text
+
+
+def test_a_tie_is_no_majority():
+    found = small()
+    tied = found.items[found.items["majority"].str.contains(" = ")]
+    assert len(tied) > 10
+    for item, row in found.items.iterrows():
+        votes = found.labels[found.labels["item"] == item]["label"].value_counts()
+        most = sorted(votes.index[votes == votes.max()]) if len(votes) else []
+        assert row["majority"] == " = ".join(most)
+        assert row["differs"] == bool(most and row["label"] not in most)
+
+
 def test_the_file_is_replaced_in_one_step(tmp_path, monkeypatch):
     path = tmp_path / "report.html"
     write_report(replace(small(), notes=["half a pair: \ud83d"]), path)
@@ -247,7 +313,7 @@ def test_thumbnails_that_were_left_out_are_counted():
     listed = len(payload(found)["items"])
     assert "thumbnail" not in words(run_page(found))
     some = replace(found, previews={item: Preview(item, b"jpeg") for item in items[:30]})
-    assert f"30 of the {listed} items that it lists have a thumbnail" in words(run_page(some))
+    assert f"30 of its {listed} items have a picture here" in words(run_page(some))
     assert f"{listed - 30} were left out" in words(run_page(some))
 
 

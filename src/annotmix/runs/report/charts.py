@@ -27,7 +27,7 @@ MOST_ANNOTATORS = 30
 def balance(findings: Findings) -> Content:
     """Share of every class among votes and among the labels found."""
     votes = _shares(findings.labels, findings.classes)
-    after = _shares(findings.items, findings.classes)
+    after = _shares(findings.items[findings.items["n_labels"] > 0], findings.classes)
     change = (after - votes).abs().sort_values(ascending=False, kind="stable")
     shown = [name for name in findings.classes if name in set(change.index[:MOST_CLASSES])]
     largest = change.index[0]
@@ -40,7 +40,8 @@ def balance(findings: Findings) -> Content:
     return [
         element(
             "p",
-            "Votes for a class among all votes, and items with that label among all items. The share of ",
+            "Votes for a class among all votes, and items with that label among all labelled items. The "
+            "share of ",
             named(largest),
             f" changes most, from {votes[largest]:.1%} to {after[largest]:.1%}.{cut}",
         ),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 
 from annotmix._common.words import shorten
-from annotmix.runs.conclusions import extremes, probably_wrong, rests_on, warnings_of
+from annotmix.runs.conclusions import Counts, counts_of, extremes, rests_on, warnings_of
 from annotmix.runs.findings import Findings
 from annotmix.runs.report.formatting import between, count, named, whole
 from annotmix.runs.report.markup import Markup, element
@@ -20,8 +21,8 @@ def opening(findings: Findings) -> Markup:
     return element(
         "header",
         element("p", shorten(findings.title), class_="eyebrow"),
-        element("h1", _heading(*probably_wrong(findings.labels))),
-        element("p", _lead(findings), class_="lead"),
+        element("h1", _heading(counts_of(findings))),
+        element("p", _lead(findings, counts_of(findings)), class_="lead"),
         *(element("p", warning, class_="lead warning") for warning in warnings_of(findings)),
         element(
             "dl",
@@ -34,20 +35,21 @@ def opening(findings: Findings) -> Markup:
     )
 
 
-def _lead(findings: Findings) -> str:
+def _lead(findings: Findings, counts: Counts) -> str:
     """Who labelled what, and what the labels found rest on."""
-    n_labels, n_items = probably_wrong(findings.labels)[1], len(findings.items)
     approach = findings.settings.get("approach")
-    per_item = f", {n_labels / n_items:.1f} per item" if n_items else ""
+    per_item = f", {counts.per_item:.1f} per item" if counts.labelled else ""
+    rest = f" {count(counts.unlabelled, 'more item')} have no labels." if counts.unlabelled else ""
     weighed = rests_on(findings) or "Every label was weighed by who gave it and by what the item looks like."
     return (
-        f"{count(len(findings.annotators), 'annotator')} gave {count(n_labels, 'label')} of "
-        f"{len(findings.classes)} classes to {count(n_items, 'item')}{per_item}."
+        f"{count(counts.annotators, 'annotator')} gave {count(counts.labels, 'label')} of "
+        f"{len(findings.classes)} classes to {count(counts.labelled, 'item')}{per_item}.{rest}"
         f"{f' The classifier is {shorten(approach)}.' if approach else ''} {weighed}"
     )
 
 
-def _heading(wrong: int, n_labels: int) -> str:
+def _heading(counts: Counts) -> str:
+    wrong, n_labels = counts.wrong, counts.labels
     if not n_labels:
         return "There are no labels"
     if not wrong:
@@ -89,15 +91,27 @@ def _rival_scores(findings: Findings) -> list[tuple[str, str]]:
 
 
 def _right_labels(findings: Findings) -> list[object]:
-    sure = int((findings.items["probability"] >= SURE).sum())
-    doubt = int((findings.items["probability"] < DOUBT).sum())
-    differs = int(findings.items["differs"].sum())
+    labelled = findings.items[findings.items["n_labels"] > 0]
+    rest = findings.items[findings.items["n_labels"] == 0]
+    sure, doubt = _sure_and_doubtful(labelled)
+    differs, sure_too = int(findings.items["differs"].sum()), _sure_and_doubtful(rest)[0]
+    others = (
+        f" Of {count(len(rest), 'item')} without labels, {whole(sure_too) if sure_too else 'none'} "
+        f"{'is' if sure_too < 2 else 'are'} as sure."
+        if len(rest)
+        else ""
+    )
     return [
-        f"For {whole(sure)} of {whole(len(findings.items))} items the label is {SURE:.0%} sure or more; for "
-        f"{whole(doubt)} it is in doubt (below {DOUBT:.0%}). {whole(differs) if differs else 'None'} got "
-        "another label than the one with the most votes.",
+        f"For {whole(sure)} of {whole(len(labelled))} labelled items the label is {SURE:.0%} sure or more; "
+        f"for {whole(doubt)} it is in doubt (below {DOUBT:.0%}). {whole(differs) if differs else 'None'} got "
+        f"another label than the one with the most votes.{others}",
         _more("labels", "Labels most likely wrong"),
     ]
+
+
+def _sure_and_doubtful(items: pd.DataFrame) -> tuple[int, int]:
+    """The numbers of items whose label is sure, and in doubt."""
+    return int((items["probability"] >= SURE).sum()), int((items["probability"] < DOUBT).sum())
 
 
 def _trust(findings: Findings) -> list[object]:

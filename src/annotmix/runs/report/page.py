@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 from collections.abc import Sequence
@@ -12,12 +13,16 @@ from typing import Any
 import annotmix
 from annotmix.runs.report.markup import Markup, element, join
 
+STYLES = ("style/page.css", "style/tables.css", "style/details.css", "style/paper.css")
+#: Data with more characters are compressed.
+PLAIN = 1_000_000
+
 
 def page(
     title: str,
     opening: Markup,
     *sections: Markup,
-    styles: Sequence[str] = ("style.css",),
+    styles: Sequence[str] = STYLES,
     scripts: Sequence[str] = (),
     data: Any = None,
 ) -> str:
@@ -33,9 +38,9 @@ def page(
         The part before the main part.
     *sections : Markup
     styles, scripts : sequences of str
-        Files of this package to put into the page.
+        Files of this package to put into the page; the scripts become one module.
     data : JSON, optional
-        The data of the script, in the element `data`.
+        The data of the script, in the element `data`; see `embedded_data`.
     """
     style, script = _source(styles), _source(scripts)
     allowed = _checksum(script) if scripts else "'none'"
@@ -64,11 +69,20 @@ def page(
     )
     parts = [opening, element("main", join(sections)), reminder]
     if data is not None:
-        parts.append(element("script", embedded_json(data), type="application/json", id="data"))
+        parts.append(embedded_data(data))
     if scripts:
-        parts.append(element("script", script))
+        parts.append(element("script", script, type="module"))
     html = element("html", element("head", join(head)), element("body", join(parts)), lang="en")
     return f"<!doctype html>\n{html}\n"
+
+
+def embedded_data(data: Any) -> Markup:
+    """The element `data`: JSON, or, where this is long, JSON that is compressed with gzip, in base64."""
+    text = embedded_json(data)
+    if len(text) <= PLAIN:
+        return element("script", text, type="application/json", id="data")
+    packed = gzip.compress(text.encode("utf-8", "replace"), compresslevel=6, mtime=0)
+    return element("script", base64.b64encode(packed).decode(), type="application/gzip", id="data")
 
 
 def embedded_json(data: Any) -> Markup:

@@ -1,13 +1,14 @@
 """The data of the report's tables: findings as compact JSON.
 
-Names stand in lists, and rows refer to them by position. Only the first rows of each table go in: the files
-of the run have the rest, and the page says so.
+Names stand in lists, and rows refer to them by position. Every item is in the page with all its labels, as
+far as there is room, so that a search finds it. Of the other tables only the first rows go in: the files of
+the run have the rest, and the page says so.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,15 +16,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from annotmix._common.words import shorten
-from annotmix.runs.findings import Findings, Preview
+from annotmix.runs.findings import Findings, Preview, least_sure
 from annotmix.runs.result_columns import TABLES, Column
 
 #: Rows of each table that go into the page.
-MOST = {"annotators": 5000, "labels": 2000, "disputed": 500, "suggestions": 500}
-#: Longest text of an item and longest other text, in characters; longer ones are cut.
-ITEM_TEXT, TEXT = 500, 160
+MOST = {"annotators": 5000, "labels": 2000, "disputed": 500, "items": 200_000, "suggestions": 500}
+#: Labels of all items in the page together.
+MOST_VOTES = 1_500_000
+#: Longest text of an item, longest name and longest other text, in characters; longer ones are cut.
+ITEM_TEXT, NAME, TEXT = 500, 200, 160
 #: Bytes of all thumbnails together.
-IMAGE_BYTES = 3_000_000
+IMAGE_BYTES = 4_500_000
 #: Bytes of all confusion matrices together; above, only the diagonals and the largest confusions are kept.
 MATRIX_BYTES = 1_000_000
 #: Confusions per annotator that are kept in that case.
@@ -40,30 +43,33 @@ class ShownTable(NamedTuple):
 
 
 def shown_tables(findings: Findings) -> dict[str, ShownTable]:
-    """The tables of the page by name: annotators, labels, disputed items, suggestions."""
+    """The tables of the page by name: annotators, labels, disputed items, all items, suggestions."""
     return {
         "annotators": _shown("annotators", findings.annotators.iloc[_shown_annotators(findings)]),
         "labels": _shown("labels", findings.labels.head(MOST["labels"])),
         "disputed": _shown("items", _disputed(findings.items)),
+        "items": _shown("items", _items(findings.items)),
         "suggestions": _shown("suggestions", findings.suggestions.head(MOST["suggestions"])),
     }
 
 
-def payload(findings: Findings, shown: dict[str, ShownTable]) -> dict[str, Any]:
+def payload(findings: Findings, shown: Mapping[str, ShownTable]) -> dict[str, Any]:
     """Everything that the script of the report shows."""
     names = {
         "class": _Names(findings.classes),
         "annotator": _Names(shown["annotators"].rows.iloc[:, 0]),
-        "item": _Names([]),
+        "item": _Names(shown["items"].rows.iloc[:, 0]),  # so an item has the position of its row
     }
     tables = {name: _table(*table, names) for name, table in shown.items()}
+    listed = [tables[name]["values"]["item"] for name in ("labels", "disputed", "suggestions", "items")]
     previews = [findings.previews.get(name, Preview()) for name in names["item"].names]
     return {
+        "votes": _votes(findings.labels, names),  # before the names: it adds annotators without a row
         "classes": names["class"].shown(),
         "annotators": names["annotator"].shown(),
         "items": names["item"].shown(),
         "texts": [shorten(preview.text, ITEM_TEXT) for preview in previews],
-        "images": _images(previews),
+        "images": _images({at: previews[at].image for places in listed for at in places}),
         "matrices": matrices(findings.confusion[_shown_annotators(findings)]),
         "tables": tables,
     }
@@ -83,15 +89,41 @@ def _shown_annotators(findings: Findings) -> NDArray[np.int64]:
 
 
 def _disputed(items: pd.DataFrame) -> pd.DataFrame:
-    """The items whose votes disagree most."""
-    disputed = items[items["disagreement"] > 0]
-    return disputed.sort_values("disagreement", ascending=False, kind="stable").head(MOST["disputed"])
+    """The items whose votes disagree, the least sure first."""
+    return least_sure(items[items["disagreement"] > 0]).head(MOST["disputed"])
 
 
-def _table(columns: list[Column], rows: pd.DataFrame, names: dict[str, _Names]) -> dict[str, Any]:
+def _items(items: pd.DataFrame) -> pd.DataFrame:
+    """All items in their order; where these are too many, the least sure ones that there is room for."""
+    if len(items) <= MOST["items"] and items["n_labels"].sum() <= MOST_VOTES:
+        return items
+    first = least_sure(items).head(MOST["items"])
+    return first[first["n_labels"].cumsum() <= MOST_VOTES]
+
+
+def _votes(labels: pd.DataFrame, names: Mapping[str, _Names]) -> dict[str, list[Any]]:
+    """The labels of the items in the page, by item, the most probable first.
+
+    Item n has the entries `start[n]` to `start[n + 1]` of `annotator`, `label`, `probability` and, where
+    labels have weights, `weight`.
+    """
+    place = pd.Index(names["item"].names).get_indexer(pd.Index(labels["item"]))
+    order = np.lexsort((-labels["probability"].to_numpy(dtype=float), place))
+    order = order[place[order] >= 0]
+    own, per_item = labels.iloc[order], np.bincount(place[order], minlength=len(names["item"].names))
+    votes = {
+        "start": np.concatenate([[0], np.cumsum(per_item)]).tolist(),
+        "annotator": names["annotator"].places(own["annotator"]),
+        "label": names["class"].places(own["label"]),
+        "probability": _numbers(own["probability"]),
+    }
+    return votes | ({"weight": _numbers(own["weight"])} if "weight" in own else {})
+
+
+def _table(columns: list[Column], rows: pd.DataFrame, names: Mapping[str, _Names]) -> dict[str, Any]:
     values: dict[str, list[Any]] = {}
     for column in columns:
-        if column.kind == "matrix":
+        if column.kind in ("matrix", "votes"):
             continue
         cells = rows[column.name]
         if column.kind in names:
@@ -102,9 +134,10 @@ def _table(columns: list[Column], rows: pd.DataFrame, names: dict[str, _Names]) 
             values[column.name] = _numbers(cells)
         values |= {name: _numbers(rows[name]) for name in column.beside}
     heads = [
-        {"name": c.name, "kind": c.kind, "title": c.title, "meaning": c.meaning, "beside": c.beside}
+        {"name": c.name, "kind": c.kind, "title": c.title, "meaning": c.meaning, "beside": c.beside,
+         "details": c.details}
         for c in columns
-    ]
+    ]  # fmt: skip
     return {"columns": heads, "values": values, "n": len(rows)}
 
 
@@ -155,7 +188,7 @@ class _Names:
         return places
 
     def shown(self) -> list[str]:
-        return [shorten(name) for name in self.names]
+        return [shorten(name, NAME) for name in self.names]
 
 
 def _numbers(values: pd.Series) -> list[float | int | None]:
@@ -163,13 +196,13 @@ def _numbers(values: pd.Series) -> list[float | int | None]:
     return [None if not np.isfinite(v) else int(v) if v == int(v) else float(f"{v:.4g}") for v in values]
 
 
-def _images(previews: Sequence[Preview]) -> list[str]:
-    """Thumbnails in base64, the first ones up to a total size."""
-    left, images = IMAGE_BYTES, []
-    for preview in previews:
-        image = preview.image or b""
-        images.append(base64.b64encode(image).decode() if len(image) <= left else "")
-        left -= len(image) if len(image) <= left else 0
+def _images(thumbnails: Mapping[int, bytes | None]) -> dict[int, str]:
+    """Thumbnails in base64 by the position of their item, the first ones up to a total size."""
+    left, images = IMAGE_BYTES, {}
+    for place, image in thumbnails.items():
+        if image and len(image) <= left:
+            images[place] = base64.b64encode(image).decode()
+            left -= len(image)
     return images
 
 

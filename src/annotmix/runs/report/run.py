@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,11 @@ import numpy as np
 
 from annotmix._common.files import write_bytes
 from annotmix._common.words import shorten
-from annotmix.runs.conclusions import probably_wrong
+from annotmix.runs.conclusions import counts_of
 from annotmix.runs.findings import Findings
 from annotmix.runs.report.charts import Content, balance, checked, learning
-from annotmix.runs.report.formatting import between, named, share, whole
+from annotmix.runs.report.formatting import between, count, named, share, whole
+from annotmix.runs.report.making import making
 from annotmix.runs.report.markup import Markup, element, join
 from annotmix.runs.report.opening import opening
 from annotmix.runs.report.page import page, section, table
@@ -23,17 +23,9 @@ from annotmix.runs.result_columns import Column
 
 #: Rows of a table without a script, as in the preview of a mail.
 STATIC_ROWS = 10
-
-SECTIONS = {
-    "annotators": "Annotators",
-    "labels": "Labels most likely wrong",
-    "disputed": "Items where the crowd disagrees",
-    "balance": "Classes before and after",
-    "learning": "Learning curves",
-    "checked": "Checked against known labels",
-    "suggestions": "Whom to ask what next",
-    "making": "How this was made",
-}
+SCRIPTS = (
+    "elements", "data", "matrices", "address", "clipboard", "columns", "csv", "tables", "details", "start",
+)  # fmt: skip
 
 
 def write_report(findings: Findings, path: Path) -> None:
@@ -52,24 +44,27 @@ def run_page(findings: Findings) -> str:
     """The whole page."""
     shown = shown_tables(findings)
     data = payload(findings, shown)
-    parts = [
-        _annotators(findings, shown["annotators"]),
-        [*_labels(findings, shown["labels"]), *_pictures(data["images"])],
-        _disputed(findings, shown["disputed"]),
-        balance(findings),
-        learning(findings),
-        checked(findings),
-        _suggestions(findings, shown["suggestions"]),
-        _making(findings),
-    ]
-    sections = {name: part for name, part in zip(SECTIONS, parts, strict=True) if part}
-    links = (element("li", element("a", SECTIONS[name], href=f"#{name}-section")) for name in sections)
+    sections: dict[str, tuple[str, Content]] = {
+        "annotators": ("Annotators", _annotators(findings, shown["annotators"])),
+        "labels": ("Labels most likely wrong", _labels(findings, shown["labels"])),
+        "disputed": ("Items where the crowd disagrees", _disputed(findings, shown["disputed"])),
+        "items": ("All items", [*_items(findings, shown["items"]), *_pictures(data)]),
+        "balance": ("Classes before and after", balance(findings)),
+        "learning": ("Learning curves", learning(findings)),
+        "checked": ("Checked against known labels", checked(findings)),
+        "suggestions": ("Whom to ask what next", _suggestions(findings, shown["suggestions"])),
+        "making": ("How this was made", making(findings)),
+    }
+    written = {name: (title, content) for name, (title, content) in sections.items() if content}
+    links = (
+        element("li", element("a", title, href=f"#{name}-section")) for name, (title, _) in written.items()
+    )
     contents = element("nav", element("ul", *links), class_="contents", aria_label="Sections")
     return page(
         f"{shorten(findings.title)}: annotmix report",
         join([opening(findings), contents]),
-        *(section(SECTIONS[name], *part, id=f"{name}-section") for name, part in sections.items()),
-        scripts=("run.js",),
+        *(section(title, *content, id=f"{name}-section") for name, (title, content) in written.items()),
+        scripts=[f"script/{name}.js" for name in SCRIPTS],
         data=data,
     )
 
@@ -94,8 +89,8 @@ def _labels(findings: Findings, shown: ShownTable) -> Content:
     labels = findings.labels
     if not len(labels):
         return ["There are no labels."]
-    doubted, n = probably_wrong(labels)
-    verb = "is" if doubted == 1 else "are"
+    counts = counts_of(findings)
+    verb = "is" if counts.wrong == 1 else "are"
     which = (
         "All are here"
         if len(shown.rows) == len(labels)
@@ -103,20 +98,20 @@ def _labels(findings: Findings, shown: ShownTable) -> Content:
     )
     return [
         "Of every label the model says how likely it is right, from the item and from all its "
-        f"labels. {whole(doubted)} of {whole(n)} {verb} more likely wrong than right. "
+        f"labels. {whole(counts.wrong)} of {whole(counts.labels)} {verb} more likely wrong than right. "
         f"{which}, the least trusted first.",
         _table(findings, "labels", "Labels, least likely right first", shown),
     ]
 
 
-def _pictures(images: Sequence[str]) -> Content:
+def _pictures(data: Mapping[str, Any]) -> Content:
     """Where only some of the items that the page lists have a thumbnail: how many."""
-    shown = sum(map(bool, images))
-    if shown in (0, len(images)):
+    shown, listed = len(data["images"]), len(data["items"])
+    if shown in (0, listed):
         return []
     return [
-        f"To keep this page small, {whole(shown)} of the {whole(len(images))} items that it lists have a "
-        f"thumbnail, those at the top of its tables; {whole(len(images) - shown)} were left out."
+        f"To keep this page small, {whole(shown)} of its {whole(listed)} items have a picture here, those at "
+        f"the top of its tables; {whole(listed - shown)} were left out."
     ]
 
 
@@ -128,13 +123,34 @@ def _disputed(findings: Findings, shown: ShownTable) -> Content:
     cut = (
         ""
         if n == len(shown.rows)
-        else f" The {whole(len(shown.rows))} most disputed are here, all in items.csv."
+        else f" The {whole(len(shown.rows))} least sure of them are here, all in items.csv."
     )
     return [
         f"{whole(n)} of {whole(several)} items with several labels have labels that disagree.{cut} "
-        "Disagreement is in bits: 0 where all agree, 1 where two classes have equal votes. Where annotators "
-        "disagree, the item or the instruction is often unclear.",
-        _table(findings, "disputed", "Items, most disputed first", shown),
+        "The least sure come first, by the chance that the label found is right. Every item shows who gave "
+        "which label, and the chance that this label is right. Disagreement of the votes is in bits: 0 where "
+        "all agree, 1 where two classes have equal votes. Where annotators disagree, the item or the "
+        "instruction is often unclear.",
+        _table(findings, "disputed", "Items with labels that disagree, the least sure first", shown),
+    ]
+
+
+def _items(findings: Findings, shown: ShownTable) -> Content:
+    n, unlabelled = len(findings.items), counts_of(findings).unlabelled
+    which = (
+        f"All {count(n, 'item')} in the order of items.csv"
+        if len(shown.rows) == n
+        else f"The {whole(len(shown.rows))} least sure of {count(n, 'item')}; items.csv has all of them"
+    )
+    few = (
+        f" {count(unlabelled, 'item')} without labels got theirs from the classifier alone."
+        if unlabelled
+        else ""
+    )
+    return [
+        f"{which}, each with the label found and all its votes.{few} The search looks into names, texts, "
+        "labels and annotators. Choose an item for everything about it.",
+        _table(findings, "items", "All items", shown),
     ]
 
 
@@ -151,43 +167,9 @@ def _suggestions(findings: Findings, shown: ShownTable) -> Content:
     ]
 
 
-def _making(findings: Findings) -> Content:
-    parts: list[object] = []
-    if findings.notes:
-        parts += [
-            element("h3", "On the way"),
-            element("ul", *(element("li", shorten(note, 1000)) for note in findings.notes), class_="notes"),
-        ]
-    if findings.inputs:
-        rows = [
-            [
-                str(f.get("role", "")),
-                named(f.get("name", "")),
-                whole(f.get("rows")),
-                _code(f.get("sha256", "")),
-            ]
-            for f in findings.inputs
-        ]
-        parts += [
-            element("h3", "Files read"),
-            table("Files read", ["What", "File", "Rows", "SHA-256"], rows, class_="inputs"),
-        ]
-    if findings.settings:
-        pairs = [
-            element("div", element("dt", str(name)), element("dd", *_setting(value)))
-            for name, value in findings.settings.items()
-        ]
-        parts += [element("h3", "Settings"), element("dl", *pairs, class_="settings")]
-    return [
-        "The figures are estimates of a model that learnt from the same labels; it can be wrong, above all "
-        "where all annotators make the same error. run.json has everything needed to do this again.",
-        *parts,
-    ]
-
-
 def _table(findings: Findings, name: str, caption: str, shown: ShownTable) -> Markup:
     """The first rows of a table, for readers without scripts; the script replaces them."""
-    columns = [column for column in shown.columns if column.kind != "matrix"]
+    columns = [column for column in shown.columns if column.kind != "matrix" and not column.details]
     rows = [
         [_cell(findings, column, row) for column in columns]
         for row in shown.rows.head(STATIC_ROWS).to_dict("records")
@@ -210,18 +192,3 @@ def _cell(findings: Findings, column: Column, row: Mapping[str, Any]) -> object:
     if column.kind == "interval":
         return f"{share(value)} {between(*beside)}"
     return named(value)
-
-
-def _code(text: object) -> Markup:
-    return element("code", shorten(text))
-
-
-def _setting(value: Any) -> list[object]:
-    if isinstance(value, Mapping):
-        return [element("div", f"{name} ", _code(_text(inner))) for name, inner in value.items()]
-    return [_code(_text(value))]
-
-
-def _text(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
-    return shorten(text, 500)
