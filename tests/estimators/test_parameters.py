@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -83,15 +81,6 @@ def test_the_choice_is_made_anew_and_saved(tmp_path):
     assert loaded.get_params()["dropout"] == clone(loaded).dropout == "auto"
     X, Z = np.eye(6, 5), [0, 1] * 3
     assert network(loaded.fit(X, Z)) == network(clone(clf).fit(X, Z)) == SMALL_TABLE
-
-
-def test_a_model_that_was_saved_without_the_choice(tmp_path):
-    clf = fitted((5,), hidden=(8, 4), dropout=0.25, weight_decay=0.0)
-    clf.save(tmp_path)
-    facts = json.loads((tmp_path / "model.json").read_text())
-    del facts["model"]["network"]
-    (tmp_path / "model.json").write_text(json.dumps(facts))
-    assert network(annotmix.load(tmp_path)) == ((8, 4), 0.25, 0.0)
 
 
 def test_weight_decay_of_auto_is_trained_with():

@@ -104,8 +104,8 @@ def read_array(file: BinaryIO, name: str) -> NDArray[Any]:
     size = math.prod(shape) * dtype.itemsize
     if size > end - start:
         raise ValueError(
-            f"{name} is not a whole NPY file: its header claims {dtype} of shape {shape!s:.60}, {size} bytes, "
-            f"and {end - start} bytes follow."
+            f"{name} is not a whole NPY file: its header claims {size} bytes, {dtype} of shape "
+            f"{shape!s:.60}, and {end - start} bytes follow."
         )
     try:
         content = np.empty(size, dtype=np.uint8)

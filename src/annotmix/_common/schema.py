@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, overload
 
 import msgspec
 
@@ -26,7 +26,7 @@ Flat = Scalar | list[Scalar]
 Value = Scalar | list[Scalar] | dict[str, Flat]
 
 
-class Strict(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class Strict(msgspec.Struct, forbid_unknown_fields=True):
     """The base class of declared files and their parts: every key is known, every type right."""
 
 
@@ -54,7 +54,11 @@ def read_json(path: Path, kind: type[T], error: type[ValueError] = SchemaError) 
         raise error(f"{str(path)!r} is damaged or not written by annotmix ({reason:.300}).") from None
 
 
-def decode(value: Any, kind: type[T]) -> T:
+@overload
+def decode(value: Any, kind: type[T]) -> T: ...
+@overload
+def decode(value: Any, kind: Any) -> Any: ...
+def decode(value: Any, kind: Any) -> Any:
     """A value that `json.loads` made, as an object of the declared type; an error says where it differs."""
     try:
         return msgspec.convert(value, kind, strict=True)

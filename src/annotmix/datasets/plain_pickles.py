@@ -2,8 +2,8 @@
 
 A pickle is a program for a small machine. `pickle` runs all of it, so a file decides which functions are
 called and how much memory they get. The machine here knows a few instructions, bounds their number, and calls
-nothing: where a file names a function or a type of numpy, an inert stand-in records the arguments. An array is
-made only at the end, of plain numbers, from bytes that are in the file.
+nothing: where a file names a function or a type of numpy, an inert stand-in records the arguments. An array
+is made only at the end, of plain numbers, from bytes that are in the file.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ RUN/
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -21,9 +20,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from annotmix._common.files import load_array
+from annotmix._common.schema import read_json
 from annotmix.estimators import load
 from annotmix.runs.findings import Findings
-from annotmix.runs.prepare import ItemPreparation
+from annotmix.runs.prepare import ItemPreparation, PreparationFile
 from annotmix.runs.storage import FILES, load_findings
 
 _PARTS = (*FILES, "report.html", "model", "findings")
@@ -132,10 +132,7 @@ class RunFolder:
     def preparation(self) -> ItemPreparation:
         """How the items of the run became features."""
         path = self.require().path / "model" / "preparation.json"
-        try:
-            return ItemPreparation.from_dict(json.loads(path.read_text("utf-8")))
-        except (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise ValueError(f"{str(path)!r} is damaged or not written by annotmix ({error}).") from None
+        return ItemPreparation.from_file(read_json(path, PreparationFile))
 
     def model(self) -> Any:
         """The classifier; it takes prepared features."""

@@ -10,21 +10,37 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, contiguous_format
 
 from annotmix._common.files import write_atomically, write_bytes
+from annotmix._common.schema import Strict, decode, read_json
+from annotmix.training.tensor_layout import Layout, read_layout, require_memory
 
 FORMAT = 2
 _WEIGHTS = "weights-*.safetensors"
 
 
+#: Refuses facts and a layout of tensors that do not fit, before any tensor is read.
+Check = Callable[[dict[str, Any], Layout], None]
+
+
 class ModelFileError(ValueError):
     """A folder or file that is not a whole model of this package."""
+
+
+class ModelFile(Strict):
+    """The content of `model.json`."""
+
+    format: Any
+    weights: str
+    sha256: Any
+    model: dict[str, Any]
 
 
 def save_model(folder: str | os.PathLike[str], tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
@@ -50,32 +66,45 @@ def save_model(folder: str | os.PathLike[str], tensors: dict[str, Tensor], facts
             old.unlink(missing_ok=True)
 
 
-def load_model(folder: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what `save_model` wrote; nothing in the files is executed."""
+def load_model(
+    folder: str | os.PathLike[str], check: Check | None = None
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what `save_model` wrote; nothing in the files is executed.
+
+    Parameters
+    ----------
+    folder : path
+    check : callable, optional
+        Called with the facts and the layout of the tensors before any tensor is read; raises `ValueError`
+        where they do not fit.
+    """
     folder = Path(folder)
     path = folder / "model.json"
     if not path.is_file():
         raise ModelFileError(f"{str(folder)!r} holds no saved model: there is no model.json in it.")
-    try:
-        whole = json.loads(path.read_text("utf-8", "surrogatepass"))
-        version, name, checksum, facts = (whole[key] for key in ("format", "weights", "sha256", "model"))
-        if not isinstance(name, str) or not isinstance(facts, dict):
-            raise TypeError("weights must be a file name and model an object")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    saved = read_json(path, ModelFile, ModelFileError)
+    if saved.format != FORMAT:
         raise ModelFileError(
-            f"{str(path)!r} is damaged or not written by annotmix ({type(error).__name__}: {error})."
-        ) from error
-    if version != FORMAT:
-        raise ModelFileError(
-            f"{str(path)!r} has format {version!r}; this version of annotmix reads {FORMAT}."
+            f"{str(path)!r} has format {saved.format!r:.60}; this version of annotmix reads {FORMAT}."
         )
-    weights = folder / name
-    if Path(name).name != name or not os.path.isfile(weights):
-        raise ModelFileError(f"{str(path)!r} names the weights file {name!r}, which is not in the folder.")
-    if _sha256(weights) != checksum:
+    weights = folder / saved.weights
+    if Path(saved.weights).name != saved.weights or not os.path.isfile(weights):
+        raise ModelFileError(
+            f"{str(path)!r} names the weights file {saved.weights!r:.200}, which is not in the folder."
+        )
+    try:
+        layout, _ = read_layout(weights)
+        require_memory(layout)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(
+            f"{str(weights)!r} is damaged or truncated, or not a safetensors file ({error!s:.200})."
+        ) from None
+    if check is not None:
+        check(saved.model, layout)
+    if _sha256(weights) != saved.sha256:
         raise ModelFileError(f"{str(weights)!r} is damaged or truncated: its checksum is not the saved one.")
     try:
-        return load_file(weights), facts
+        return load_file(weights), saved.model
     except SafetensorError as error:
         raise ModelFileError(f"{str(weights)!r} is not a safetensors file ({error}).") from error
 
@@ -86,15 +115,20 @@ def save_tensors(path: str | os.PathLike[str], tensors: dict[str, Tensor], facts
     write_atomically(Path(path), lambda tmp: _save_file(tensors, tmp, metadata))
 
 
-def load_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what `save_tensors` wrote."""
+def load_tensors(
+    path: str | os.PathLike[str], check: Check | None = None
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what `save_tensors` wrote; `check` as in `load_model`."""
     try:
-        with safe_open(path, framework="pt") as file:
-            facts = json.loads(file.metadata()["annotmix"])
-        if not isinstance(facts, dict):
-            raise TypeError("its facts must be an object")
+        layout, metadata = read_layout(Path(path))
+        require_memory(layout)
+        facts = decode(json.loads(metadata["annotmix"]), dict[str, Any])
+        if check is not None:
+            check(facts, layout)
         return load_file(path), facts
-    except (SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
+    except ModelFileError:
+        raise
+    except (SafetensorError, KeyError, ValueError, RecursionError) as error:
         raise ModelFileError(
             f"{str(path)!r} is damaged or not written by annotmix ({error}). Remove it to start again."
         ) from error
