@@ -127,7 +127,8 @@ class Preparation:
     def from_file(cls, saved: SavedPreparation) -> Preparation:
         """The inverse of `to_dict`."""
         numbers = (np.array(own, dtype=np.float64) for own in (saved.median, saved.mean, saved.scale))
-        return cls(saved.numeric, *numbers, saved.levels, saved.indicated)
+        median, mean, scale = numbers
+        return cls(saved.numeric, median, mean, scale, saved.levels, saved.indicated)
 
 
 def fit_preparation(table: pd.DataFrame, indicate: bool = False) -> tuple[Preparation, list[str]]:

@@ -73,8 +73,7 @@ class SavedInput(Strict):
     rows: Count
 
 
-class SavedWeights(Strict, rename={"likelihood_without": "likelihood without",
-                                   "likelihood_with": "likelihood with", "out_of_fold": "out of fold"}):  # fmt: skip
+class SavedWeights(Strict, rename=lambda name: name.replace("_", " ")):
     """How much classifier and labels count, among the settings."""
 
     classifier: float

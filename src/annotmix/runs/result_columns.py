@@ -14,7 +14,7 @@ import pandas as pd
 #: How the report shows a cell. "interval" is a share with its bounds, "rated" a text with a share, both from
 #: the columns `beside`; "matrix" is a picture of a confusion matrix and has no column in the table.
 Kind = Literal[
-    "item", "annotator", "class", "text", "count", "number", "share", "interval", "rated", "matrix"
+    "item", "annotator", "class", "text", "flag", "count", "number", "share", "interval", "rated", "matrix"
 ]
 
 
@@ -33,6 +33,8 @@ class Column:
         Heading in the report; without one the column is in the files alone.
     beside : tuple of str
         Columns that the report shows in the same cell.
+    needed : bool, default=True
+        Whether every run has it.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Column:
     meaning: str
     title: str = ""
     beside: tuple[str, ...] = ()
+    needed: bool = True
 
 
 TABLES = {
@@ -47,7 +50,7 @@ TABLES = {
         Column("item", "item", "the item", "Item"),
         Column("label", "class", "most probable class, by classifier and labels together", "Label found"),
         Column("probability", "share", "chance that the label found is right", "Sure"),
-        Column("gold", "class", "true class of the item, where --gold gave it"),
+        Column("gold", "class", "true class of the item, where --gold gave it", needed=False),
         Column(
             "classifier",
             "class",
@@ -56,7 +59,7 @@ TABLES = {
         ),
         Column("votes", "text", "votes of each class, most first: cat (3), dog (1)", "Votes"),
         Column("majority", "class", "class with the most votes, the first of several"),
-        Column("differs", "text", "whether the label found is not among the classes with the most votes"),
+        Column("differs", "flag", "whether the label found is not among the classes with the most votes"),
         Column("n_labels", "count", "number of labels"),
         Column("agreement", "share", "share of the item's labels that are the label found"),
         Column(
@@ -83,8 +86,14 @@ TABLES = {
             "share",
             "share of right labels among the items with a known true label",
             "Real accuracy",
+            needed=False,
         ),
-        Column("n_checked", "number", "number, or weight, of the labels of items with a known true label"),
+        Column(
+            "n_checked",
+            "number",
+            "number, or weight, of the labels of items with a known true label",
+            needed=False,
+        ),
         Column("agreement", "share", "mean share of the others' labels that are the same", "Agreement"),
         Column(
             "confusion",
@@ -94,13 +103,19 @@ TABLES = {
             ("confusion_rate",),
         ),
         Column("confusion_rate", "share", "share of that true class that gets that label"),
-        Column("matrix", "matrix", "labels of each true class: one row per true class", "Confusions"),
+        Column(
+            "matrix",
+            "matrix",
+            "labels of each true class: one row per true class",
+            "Confusions",
+            needed=False,
+        ),
     ),
     "labels": (
         Column("item", "item", "the item", "Item"),
         Column("annotator", "annotator", "who gave the label", "Given by"),
         Column("label", "class", "the label given", "Label"),
-        Column("weight", "number", "how much the label counts", "Weight"),
+        Column("weight", "number", "how much the label counts", "Weight", needed=False),
         Column("consensus", "class", "label found for the item", "Probably"),
         Column("probability", "share", "chance that the label is right", "Chance it is right"),
     ),
@@ -109,7 +124,7 @@ TABLES = {
         Column("annotator", "annotator", "who should label the item", "Annotator"),
         Column("gain", "number", "expected gain in bits, 1 being a yes or no settled", "Gain in bits"),
         Column("performance", "share", "chance that this annotator is right", "Chance of a right label"),
-        Column("cost", "number", "cost of the label", "Cost"),
+        Column("cost", "number", "cost of the label", "Cost", needed=False),
     ),
 }
 
