@@ -89,3 +89,9 @@ def test_weight_decay_of_auto_is_trained_with():
     X = np.random.default_rng(1).normal(size=(9, 300))
     np.testing.assert_array_equal(auto.predict_proba(X), same.predict_proba(X))
     assert not np.array_equal(auto.predict_proba(X), without.predict_proba(X))
+
+
+@pytest.mark.parametrize("lr", [1e38, float("inf"), float("nan"), 0, -1, "fast", True, None])
+def test_a_learning_rate_out_of_range_is_named(lr):
+    with pytest.raises(ValueError, match=r"lr must be positive and at most 1e\+06, found"):
+        annotmix.AnnotMixClassifier(lr=lr).fit(np.eye(6, 5), [0, 1] * 3)

@@ -89,6 +89,13 @@ class SavedWeights(Strict, rename=lambda name: name.replace("_", " ")):
             raise ValueError("correlation must lie from 0 to 1")
 
 
+def _implied(score: str) -> set[str]:
+    """The scores without which a score cannot be told."""
+    if score.endswith("-gap"):
+        return {score.replace("-gap", "-acc"), f"{score}-se", "learnt"}
+    return {"new"} if score == "clf-acc" else set()
+
+
 class FindingsFile(Strict):
     """The content of `findings.json`."""
 
@@ -105,6 +112,9 @@ class FindingsFile(Strict):
 
     def __post_init__(self) -> None:
         require_unique("classes", self.classes)
+        for name in self.scores:
+            if lost := _implied(name) - self.scores.keys():
+                raise ValueError(f"scores have {name!r:.60}, but not {min(lost)!r:.60}")
         if "posterior" in self.settings:
             decode(self.settings["posterior"], SavedWeights)
 

@@ -35,9 +35,6 @@ VALIDATION = "valid"
 #: Streams of randomness that follow from one seed.
 INITIALISATION, EPOCH, REFERENCE, BEGINNING, HELD_OUT = 1, 2, 3, 4, 5
 
-#: What to do where training diverges.
-_ADVICE = "Standardise the features (for example with scikit-learn's StandardScaler) or lower lr."
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -183,7 +180,6 @@ def _train(
             if settings.checkpoint and settings.checkpoint_due(run.epoch) and group.rank == 0:
                 save_checkpoint(settings.checkpoint, model, optimizer, run, fingerprint)
             progress.advance(_note(row))
-    _require_finite_weights(model)
     model.eval()
     return run
 
@@ -227,16 +223,12 @@ def _precision(name: str, device: torch.device) -> AbstractContextManager[object
     raise ValueError(f'precision must be "32-true" or "bf16-mixed", found {name!r}.')
 
 
-def _require_finite_weights(model: Approach) -> None:
-    """Refuse a model whose last step went wrong, which no loss has seen."""
-    for name, weight in model.named_parameters():
-        if not torch.isfinite(weight).all():
-            raise FloatingPointError(f"The weights {name!r} are not finite after training. {_ADVICE}")
-
-
 def _require_finite(loss: float, epoch: int) -> None:
     if not math.isfinite(loss):
-        raise FloatingPointError(f"The loss is {loss} in epoch {epoch}. {_ADVICE}")
+        raise FloatingPointError(
+            f"The loss is {loss} in epoch {epoch}. Standardise the features (for example with scikit-learn's "
+            "StandardScaler) or lower lr."
+        )
 
 
 def _note(row: dict[str, float]) -> str:
