@@ -50,5 +50,29 @@ def test_arrays_come_back_and_damage_is_named(tmp_path):
     path.write_bytes(path.read_bytes()[:-8])
     with pytest.raises(ValueError, match="not a whole NPY file"):
         load_array(path)
+    for shape in (
+        "(1000000000, 14000)",
+        "(9999999999999999999999,)",
+        "(-1, 3)",
+        "(0, -5)",
+        "(((",
+        "(1,) * 3",
+        "3",
+    ):
+        header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".encode()
+        path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(16))
+        with pytest.raises(ValueError, match=r"not a whole NPY file") as error:
+            load_array(path)
+        assert len(str(error.value).splitlines()) == 1
+    for content in (
+        b"",
+        b"\x93NUMPY",
+        b"\x93NUMPY\x01\x00\xff\xff{",
+        b"\x93NUMPY\x07\x00\x01\x00{",
+        b"junk" * 9,
+    ):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="not a whole NPY file"):
+            load_array(path)
     with pytest.raises(ValueError, match="pickle"):
         save_array(path, [object()])

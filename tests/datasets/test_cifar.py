@@ -75,7 +75,7 @@ def test_images_in_another_order_are_noticed(make, name, key, tmp_path):
         ({"worse_label": [1, 2, 2, 3]}, "'worse_label' must lie from 0 to 2"),
         ({"worse_label": [1, 2, 2]}, "not of one length"),
         ({"worse_label": None}, "no list 'worse_label' of class numbers"),
-        ({"worse_label": [[1], [2, 3]]}, "of another format"),
+        ({"worse_label": [[1], [2, 3]]}, "no list 'worse_label' of class numbers"),
         ({"clean_label": ["a", "b", "c", "d"]}, "no list 'clean_label' of class numbers"),
     ],
 )

@@ -1,3 +1,4 @@
+import json
 import shutil
 import sys
 import time
@@ -97,9 +98,61 @@ def test_only_safetensors_are_read(bert, tmp_path):
         TextEncoder(str(folder)).encode(["a"])
 
 
-def test_code_of_a_checkpoint_is_never_run(bert, tmp_path):
-    import json
+@pytest.mark.parametrize(
+    "name", ["pytorch_model.bin", "../pytorch_model.bin", "../model.safetensors", "/x.safetensors", "..", ""]
+)
+def test_weights_elsewhere_are_not_read(bert, tmp_path, name):
+    folder = tmp_path / "split"
+    shutil.copytree(bert, folder)
+    shutil.copy(folder / "model.safetensors", tmp_path / "model.safetensors")
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    index = {"metadata": {}, "weight_map": {"embeddings.word_embeddings.weight": name}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(ValueError, match=r"index\.json' names the file .* expected a file \*\.safetensors"):
+        TextEncoder(str(folder)).encode(["a"])
 
+
+@pytest.mark.parametrize(
+    ("file", "settings"),
+    [
+        ("config.json", {"transformers_weights": "../model.safetensors"}),
+        ("config.json", {"transformers_weights": "adapter_model.bin"}),
+        ("tokenizer_config.json", {"vocab_file": "/etc/passwd"}),
+        ("tokenizer_config.json", {"tokenizer_file": "../tokenizer.json"}),
+        ("adapter_config.json", {"base_model_name_or_path": "../other"}),
+        ("model.safetensors.index.json", {"weight_map": [1]}),
+    ],
+)
+def test_a_checkpoint_names_no_files_of_others(bert, tmp_path, file, settings):
+    folder = tmp_path / "named"
+    shutil.copytree(bert, folder)
+    before = json.loads((folder / file).read_text()) if (folder / file).exists() else {}
+    (folder / file).write_text(json.dumps(before | settings))
+    with pytest.raises(ValueError, match=file.replace(".", r"\.")):
+        TextEncoder(str(folder)).encode(["a"])
+
+
+def test_a_split_checkpoint_is_read(bert, tmp_path):
+    transformers = pytest.importorskip("transformers")
+    shutil.copytree(bert, tmp_path / "split")
+    (tmp_path / "split" / "model.safetensors").unlink()
+    transformers.AutoModel.from_pretrained(bert).save_pretrained(tmp_path / "split", max_shard_size="3KB")
+    assert len(list((tmp_path / "split").glob("*.safetensors"))) > 1
+    one, other = (
+        TextEncoder(str(folder), cache=False).encode(["a cat"]) for folder in (bert, tmp_path / "split")
+    )
+    assert (one == other).all()
+
+
+def test_a_file_never_says_where_features_are_kept(bert, tmp_path):
+    saved = TextEncoder(bert, cache=tmp_path / "mine").to_dict()
+    saved["params"]["cache"] = str(tmp_path / "theirs")
+    with pytest.raises(ValueError, match="unknown field cache"):
+        encoder_from_dict(saved)
+    assert not (tmp_path / "theirs").exists()
+
+
+def test_code_of_a_checkpoint_is_never_run(bert, tmp_path):
     folder = tmp_path / "code"
     shutil.copytree(bert, folder)
     config = json.loads((folder / "config.json").read_text())

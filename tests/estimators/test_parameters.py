@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -85,18 +83,15 @@ def test_the_choice_is_made_anew_and_saved(tmp_path):
     assert network(loaded.fit(X, Z)) == network(clone(clf).fit(X, Z)) == SMALL_TABLE
 
 
-def test_a_model_that_was_saved_without_the_choice(tmp_path):
-    clf = fitted((5,), hidden=(8, 4), dropout=0.25, weight_decay=0.0)
-    clf.save(tmp_path)
-    facts = json.loads((tmp_path / "model.json").read_text())
-    del facts["model"]["network"]
-    (tmp_path / "model.json").write_text(json.dumps(facts))
-    assert network(annotmix.load(tmp_path)) == ((8, 4), 0.25, 0.0)
-
-
 def test_weight_decay_of_auto_is_trained_with():
     same, without = (fitted((300,), weight_decay=w, max_epochs=3, lr=0.1) for w in (1e-4, 0.0))
     auto = fitted((300,), max_epochs=3, lr=0.1)
     X = np.random.default_rng(1).normal(size=(9, 300))
     np.testing.assert_array_equal(auto.predict_proba(X), same.predict_proba(X))
     assert not np.array_equal(auto.predict_proba(X), without.predict_proba(X))
+
+
+@pytest.mark.parametrize("lr", [1e38, float("inf"), float("nan"), 0, -1, "fast", True, None])
+def test_a_learning_rate_out_of_range_is_named(lr):
+    with pytest.raises(ValueError, match=r"lr must be positive and at most 1e\+06, found"):
+        annotmix.AnnotMixClassifier(lr=lr).fit(np.eye(6, 5), [0, 1] * 3)

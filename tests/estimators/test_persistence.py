@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotmix.estimators.persistence import names_from_json, names_to_json
-from annotmix.training.tensor_files import ModelFileError
+from annotmix._common.schema import decode
+from annotmix.estimators.model_facts import SavedNames, names_to_json
 
 quick = settings(deadline=None, max_examples=50, derandomize=True)
 NAMES = st.one_of(
@@ -28,7 +28,7 @@ NAMES = st.one_of(
 @quick
 @given(NAMES)
 def test_names_round_trip(names):
-    back = names_from_json(json.loads(json.dumps(names_to_json(names))))
+    back = decode(json.loads(json.dumps(names_to_json(names))), SavedNames).to_array()
     assert back.tolist() == names.tolist()
     assert [type(name) for name in back.tolist()] == [type(name) for name in names.tolist()]
     assert back.shape == names.shape
@@ -61,8 +61,10 @@ def test_names_that_cannot_be_saved(names):
         {"type": "str", "values": "abc", "object": True},
         {"type": "str", "values": [["a"]], "object": True},
         {"type": "float", "values": None, "object": False},
+        {"type": "str", "values": ["a", "a"], "object": False},
+        {"type": "int", "values": [10**30], "object": False},
     ],
 )
 def test_names_of_a_tampered_file(saved):
-    with pytest.raises(ModelFileError, match=f"must be a list of {saved['type']}"):
-        names_from_json(saved)
+    with pytest.raises(ValueError, match=r"values|repeated|too large"):
+        decode(saved, SavedNames).to_array()

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotmix.estimators.preparation import OTHER, Preparation, fit_preparation
+from annotmix._common.schema import decode
+from annotmix.estimators.preparation import OTHER, Preparation, SavedPreparation, fit_preparation
 
 
 def test_numbers_categories_and_missing_values():
@@ -50,7 +51,7 @@ def test_new_tables_are_treated_the_same():
         pd.DataFrame({"x": [0.0, 2.0, 4.0], "k": ["a", "b", "a"]}).loc[[0, 1, 2] * 4].reset_index(drop=True)
     )
     made, _ = fit_preparation(table)
-    again = Preparation.from_dict(json.loads(json.dumps(made.to_dict())))
+    again = Preparation.from_file(decode(json.loads(json.dumps(made.to_dict())), SavedPreparation))
     new = pd.DataFrame({"k": ["b", "new"], "x": ["oops", "2"], "more": [1, 2]})
     np.testing.assert_array_equal(made.transform(new), again.transform(new))
     assert again.transform(new)[0, 0] == again.transform(new)[1, 0]  # what is no number is the median

@@ -12,10 +12,12 @@ import torch
 from torch import nn
 
 import annotmix
+from annotmix._common.schema import decode
 from annotmix.approaches import get_approach
 from annotmix.approaches.annot_mix import AnnotMix
 from annotmix.approaches.base import DescribedAnnotators
 from annotmix.estimators import unseen_annotators
+from annotmix.estimators.preparation import Preparation, SavedPreparation
 from annotmix.estimators.unseen_annotators import prepare_features
 from annotmix.networks import AnnotatorEmbedding, DescribedEmbedding, mixup
 
@@ -107,7 +109,7 @@ def test_features_are_prepared_and_missing_ones_indicated():
     np.testing.assert_allclose(matrix[:, 0], (years - years.mean()) / years.std(ddof=0), rtol=1e-6)
     np.testing.assert_array_equal(matrix[:, 1], TABLE["years"].isna())
     np.testing.assert_array_equal(matrix[:, 3], TABLE["kind"] == "good")
-    again = type(preparation).from_dict(json.loads(json.dumps(preparation.to_dict())))
+    again = Preparation.from_file(decode(json.loads(json.dumps(preparation.to_dict())), SavedPreparation))
     odd = pd.DataFrame({"kind": ["ugly", None], "years": ["?", 2.0]})
     found = again.transform(odd)
     np.testing.assert_array_equal(found, preparation.transform(odd))

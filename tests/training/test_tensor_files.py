@@ -217,7 +217,7 @@ def test_damaged_weights(model, damage):
     if damage == "bit":
         content[-3] ^= 1
     path.write_bytes({"cut": content[:-5], "longer": content + b"0", "empty": b""}.get(damage, content))
-    with pytest.raises(ModelFileError, match="damaged or truncated: its checksum is not the saved one"):
+    with pytest.raises(ModelFileError, match="is damaged or truncated"):
         load_model(model)
 
 

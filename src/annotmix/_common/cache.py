@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from annotmix._common.files import write_atomically
+from annotmix._common.files import read_array, write_atomically
 
 Row = NDArray[Any]
 #: Bytes of a key, as of SHA-256.
@@ -101,10 +101,10 @@ def _read(path: Path, wanted: set[bytes] | None = None) -> dict[bytes, Row]:
     """The undamaged rows of a file; none where the file has no wanted key."""
     try:
         with open(path, "rb") as file:
-            keys = [key.tobytes() for key in np.load(file, allow_pickle=False)]
+            keys = [key.tobytes() for key in read_array(file, path.name)]
             if wanted is not None and wanted.isdisjoint(keys):
                 return {}
-            checks, rows = (np.load(file, allow_pickle=False) for _ in range(2))
+            checks, rows = (read_array(file, path.name) for _ in range(2))
         entries = zip(keys, rows, checks, strict=True)
         return {key: row for key, row, check in entries if _check(key, row) == check}
     except Exception:  # a damaged file may do anything to its reader

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,8 +103,44 @@ def save_array(path: Path, array: Any) -> None:
 
 
 def load_array(path: Path) -> NDArray[Any]:
-    """Read an array of numbers."""
+    """Read an array of numbers or of text; the file must hold as many bytes as its header claims."""
+    with open(path, "rb") as file:
+        return read_array(file, repr(str(path)))
+
+
+def read_array(file: BinaryIO, name: str) -> NDArray[Any]:
+    """The array that begins at the position of an open NPY file; `name` is for the message.
+
+    Nothing is allocated before the size that the header claims is compared with the bytes that are there.
+    """
     try:
-        return np.asarray(np.load(path, allow_pickle=False))
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{str(path)!r} is not a whole NPY file: {error}") from None
+        version = np.lib.format.read_magic(file)
+        if version not in ((1, 0), (2, 0), (3, 0)):
+            raise ValueError(f"version {version} of the format is not known")
+        # the header of version 3 differs from that of version 2 in its encoding alone
+        read = (
+            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        )
+        shape, fortran, dtype = read(file)
+    except Exception as error:  # the header is a Python expression, whose parser raises errors of many kinds
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"{name} is not a whole NPY file: {reason:.200}") from None
+    if dtype.kind not in "biufU" or min(shape, default=0) < 0:
+        raise ValueError(
+            f"{name} is not a whole NPY file of numbers or text: it claims {dtype!s:.60} of shape "
+            f"{shape!s:.60}."
+        )
+    start, end = file.tell(), file.seek(0, io.SEEK_END)
+    file.seek(start)
+    size = math.prod(shape) * dtype.itemsize
+    if size > end - start:
+        raise ValueError(
+            f"{name} is not a whole NPY file: its header claims {size} bytes, {dtype} of shape "
+            f"{shape!s:.60}, and {end - start} bytes follow."
+        )
+    try:
+        content = np.empty(size, dtype=np.uint8)
+        file.readinto(content.data)  # type: ignore[attr-defined]
+        return content.view(dtype).reshape(shape, order="F" if fortran else "C")
+    except ValueError as error:  # more dimensions than numpy has, text of no length
+        raise ValueError(f"{name} is not a whole NPY file: {error}") from None

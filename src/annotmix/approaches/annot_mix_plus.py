@@ -53,6 +53,9 @@ SHARE_NOISE = 0.06
 #: Items whose difficulties set the borders of the levels (torch.quantile takes no more than 16 million).
 QUANTILE_LIMIT = 1_000_000
 
+#: Networks beside the final one that train at the same time.
+MOST_FOLDS = 100
+
 
 class AnnotMixPlus(Approach):
     """Cross-fitted classifiers and counted confusion matrices refine the labels they learn from.
@@ -234,8 +237,8 @@ def _check(alpha: float, beta: float, folds: int, kappa: float, levels: int, pri
         raise ValueError(f"alpha must be 0 (no mixing) or positive, found {alpha}.")
     if not 0 <= beta <= 1:
         raise ValueError(f"beta, the weight of a label among several, must lie in [0, 1], found {beta}.")
-    if folds != 0 and not folds >= 2:
-        raise ValueError(f"folds must be 0 (no cross-fitting) or at least 2, found {folds}.")
+    if folds != 0 and not 2 <= folds <= MOST_FOLDS:
+        raise ValueError(f"folds must be 0 (no cross-fitting) or from 2 to {MOST_FOLDS}, found {folds}.")
     if not kappa > 0:
         raise ValueError(f"kappa must be positive, found {kappa}.")
     if not levels >= 1:

@@ -1,22 +1,21 @@
 """Readers for CIFAR images and for their labels by human annotators.
 
 The images come as pickles, and the labels of CIFAR-N as PyTorch files, which are pickles in a zip archive.
-Only numbers, strings, lists, dictionaries and numpy arrays are ever made from them: a file with anything else
-is refused.
+`annotmix.datasets.plain_pickles` reads them; a file with more than plain values is refused.
 """
 
 from __future__ import annotations
 
 import io
-import pickle
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from annotmix.datasets.plain_pickles import is_list_of_integers, read_plain_pickle
 from annotmix.datasets.rows import (
     Codes,
     DatasetFileError,
@@ -45,8 +44,8 @@ CIFAR100_CLASSES = words(
     wardrobe whale willow_tree wolf woman worm
     """
 )
-#: Where numpy 1 and 2 keep the function that pickles call to make an array.
-_ARRAY_MAKERS = {("numpy.core.multiarray", "_reconstruct"), ("numpy._core.multiarray", "_reconstruct")}
+#: Bytes of a file of images and of a file of labels; both are twice as large as any that exists, or more.
+LARGEST_IMAGES, LARGEST_LABELS = 1 << 28, 1 << 24
 
 
 def read_cifar_h(paths: Mapping[str, Path], classes: tuple[str, ...], n_annotators: int) -> Raw:
@@ -161,7 +160,7 @@ def read_images(
         path = folder / name
         if not path.is_file():
             raise DatasetFileError(path, "there is no such file.")
-        batch = _unpickle(path, path.read_bytes())
+        batch = _unpickle(path, _bounded(path, LARGEST_IMAGES))
         data = batch.get(b"data")
         if not isinstance(data, np.ndarray) or data.dtype != np.uint8 or data.shape[1:] != (3072,):
             raise DatasetFileError(path, "not a CIFAR file: no 'data' of 3072 bytes per image.")
@@ -180,40 +179,15 @@ def read_torch(path: Path) -> dict[Any, Any]:
 
 
 def _unpickle(path: Path, content: bytes) -> dict[Any, Any]:
-    saved = guarded(path, lambda: _Unpickler(io.BytesIO(content), encoding="bytes").load())
-    if not isinstance(saved, dict):
-        raise DatasetFileError(path, f"a dictionary was expected, found {type(saved).__name__}.")
+    saved: dict[Any, Any] = guarded(path, lambda: read_plain_pickle(content))
     return saved
-
-
-class _Unpickler(pickle._Unpickler):  # the one in Python: the one in C lets a damaged file fill the memory
-    """Makes numpy arrays of plain numbers and nothing else that would need a name."""
-
-    def find_class(self, module: str, name: str) -> Callable[..., Any]:
-        """The functions that a pickle may call."""
-        if (module, name) in _ARRAY_MAKERS:
-            return _empty_array
-        if (module, name) in {("numpy", "ndarray"), ("numpy", "dtype")}:
-            return getattr(np, name)  # type: ignore[no-any-return]
-        if (module, name) == ("_codecs", "encode"):  # how Python 3 writes bytes for Python 2
-            return _latin_1
-        raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no file of images needs")
-
-
-def _empty_array(kind: type, shape: tuple[int, ...], code: bytes) -> NDArray[Any]:
-    if kind is not np.ndarray or shape != (0,):
-        raise pickle.UnpicklingError("it asks for something else than an array")
-    return np.ndarray((0,), dtype=np.int8)
-
-
-def _latin_1(text: str, encoding: str) -> bytes:
-    return text.encode("latin-1")
 
 
 def _labels(path: Path, saved: dict[Any, Any], key: Any, n_classes: int) -> Codes:
     name = key.decode() if isinstance(key, bytes) else key
     listed = saved.get(key)
-    values = guarded(path, lambda: np.asarray(listed if isinstance(listed, list | np.ndarray) else ()))
+    known = isinstance(listed, np.ndarray) or is_list_of_integers(listed)
+    values = guarded(path, lambda: np.asarray(listed if known else (), dtype=None if known else object))
     if values.ndim != 1 or values.dtype.kind not in "iu":
         raise DatasetFileError(path, f"no list {name!r} of class numbers.")
     if len(values) and not 0 <= values.min() <= values.max() < n_classes:
@@ -234,14 +208,29 @@ def _require_same(path: Path, y: Codes, truth: Codes) -> None:
         )
 
 
+def _bounded(path: Path, most: int) -> bytes:
+    """The content of a file that must not be larger than its kind ever is."""
+    if (size := path.stat().st_size) > most:
+        raise DatasetFileError(path, f"{size} bytes; at most {most} were expected.")
+    return path.read_bytes()
+
+
 def _member(path: Path, ending: str) -> bytes:
     """The one file in a zip archive whose name ends like this."""
 
     def read() -> bytes:
-        with zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if name.endswith(ending) and "__MACOSX" not in name]
-            if len(names) != 1:
-                raise ValueError(f"{len(names)} files *{ending} in it where one was expected")
-            return archive.read(names[0])
+        with zipfile.ZipFile(io.BytesIO(_bounded(path, LARGEST_LABELS))) as archive:
+            members = [own for own in archive.infolist() if own.filename.endswith(ending)]
+            members = [own for own in members if "__MACOSX" not in own.filename]
+            if len(members) != 1:
+                raise ValueError(f"{len(members)} files *{ending} in it where one was expected")
+            if members[0].file_size > LARGEST_LABELS:
+                raise ValueError(
+                    f"{members[0].file_size} bytes in it; at most {LARGEST_LABELS} were expected"
+                )
+            # of other methods, the reader decompresses more at once than it is asked for
+            if members[0].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise ValueError("compressed in a way that is not read; expected the deflate method")
+            return archive.read(members[0])
 
     return bytes(guarded(path, read))

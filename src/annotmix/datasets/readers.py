@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from annotmix._common.files import load_array
 from annotmix._common.progress import Progress
 from annotmix.datasets.fetch import matches
 from annotmix.datasets.rows import (
@@ -99,7 +100,7 @@ def _photos_or_features(
         return None
     if path.suffix != ".npy":
         return _photos(path, [f"{folder}/{name}" for folder, name in zip(folders, names, strict=True)])
-    X = np.asarray(guarded(path, lambda: np.load(path, allow_pickle=False)))
+    X = np.asarray(guarded(path, lambda: load_array(path)))
     if X.ndim != 2 or X.dtype.kind != "f" or not np.isfinite(X).all():
         raise DatasetFileError(path, f"finite features were expected, found {X.dtype} of {X.shape}.")
     _require_length(path, len(X), len(names), path.with_name("the list of names"))
@@ -118,10 +119,7 @@ def read_class_first(paths: Paths, classes: Sequence[str]) -> Raw:
 def read_libsvm(paths: Paths, classes: None, n_features: int) -> Raw:
     """Lines `class index:value …` with rising indices from 1; absent values are 0. May be a bz2 file."""
     path = paths["data"]
-    content = path.read_bytes()
-    if path.suffix == ".bz2":
-        content = guarded(path, lambda: bz2.decompress(path.read_bytes()))
-    lines = content.split(b"\n")
+    lines = (_decompressed(path) if path.suffix == ".bz2" else path.read_bytes()).split(b"\n")
     features, labels = [], []
     with Progress(f"reading {path.name}", -(-len(lines) // _LINES)) as progress:
         for first in range(0, len(lines), _LINES):
@@ -135,7 +133,18 @@ def read_libsvm(paths: Paths, classes: None, n_features: int) -> Raw:
     return Raw(names, {"train": Part(codes, np.arange(len(codes)), np.concatenate(features))})
 
 
+def _decompressed(path: Path) -> bytes:
+    """The content of a bz2 file, up to a size that no dataset reaches."""
+    with bz2.open(path) as file:
+        content: bytes = guarded(path, lambda: file.read(_LARGEST + 1))
+    if len(content) > _LARGEST:
+        raise DatasetFileError(path, f"more than {_LARGEST} bytes are compressed in it.")
+    return content
+
+
 _LINES = 4000
+#: Bytes of a compressed file; ALOI has some 170 million.
+_LARGEST = 1 << 29
 _LIBSVM_LINE = re.compile(rb"[+-]?\d{1,9}(\s+\d{1,9}:[-+.eE\d]+)*")
 
 

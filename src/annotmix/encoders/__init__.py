@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
+from annotmix._common.schema import decode
 from annotmix.encoders.encoder import Encoder
-from annotmix.encoders.image import ImageEncoder
-from annotmix.encoders.text import TextEncoder
+from annotmix.encoders.image import ImageEncoder, SavedImage
+from annotmix.encoders.text import SavedText, TextEncoder
+
+#: An encoder as the files of a model describe it. They never say where features are kept.
+SavedEncoder = SavedText | SavedImage
 
 _KINDS: dict[str, type[Encoder]] = {"text": TextEncoder, "image": ImageEncoder}
 
@@ -32,10 +38,12 @@ def make_encoder(encoder: str | Encoder, **settings: Any) -> Encoder:
     return _KINDS[kind](**({"model": model} if model else {}), **settings)
 
 
-def encoder_from_dict(saved: dict[str, Any], **settings: Any) -> Encoder:
+def encoder_from_dict(saved: dict[str, Any] | SavedEncoder, **settings: Any) -> Encoder:
     """The encoder that `to_dict` described; its weights are read when they are first needed."""
-    encoder = _KINDS[saved["kind"]](**saved["params"], **settings)
-    encoder._expected = str(saved["fingerprint"])
+    facts = saved if isinstance(saved, SavedText | SavedImage) else decode(saved, SavedEncoder)
+    kind = TextEncoder if isinstance(facts, SavedText) else ImageEncoder
+    encoder: Encoder = kind(**msgspec.structs.asdict(facts.params), **settings)
+    encoder._expected = facts.fingerprint
     return encoder
 
 

@@ -1,6 +1,7 @@
 """Pretrained checkpoints: finding, hashing and loading them.
 
-Only configurations, vocabularies and safetensors are read; no code of a checkpoint is ever run.
+Only configurations, vocabularies and safetensors in the checkpoint's own folder are read; no code of a
+checkpoint is ever run.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import torch
 
 from annotmix._common import optional as extras
+from annotmix._common.schema import read_json
 
 _READ = ("*.json", "*.txt", "*.model", "*.safetensors")
 #: Seconds to wait for the hub.
@@ -79,9 +82,44 @@ def checkpoint_files(folder: Path) -> list[Path]:
     return [path for pattern in _READ for path in folder.glob(pattern)]
 
 
+def require_own_files(folder: Path) -> None:
+    """Refuse a checkpoint that names files beside its own safetensors, wherever they are."""
+    for path in folder.glob("*.index.json"):
+        for name in set(read_json(path, _ShardIndex).weight_map.values()):
+            _require_plain(path, name, (".safetensors",))
+    if (path := folder / "adapter_config.json").exists():
+        raise ValueError(
+            f"{str(path)!r} names a checkpoint elsewhere; merge the adapter into its own weights."
+        )
+    for name in ("config.json", "tokenizer_config.json"):
+        if (path := folder / name).is_file():
+            settings = read_json(path, dict[str, Any])
+            for key in ("tokenizer_file", "vocab_file", "merges_file"):
+                _require_plain(path, settings.get(key))
+            _require_plain(
+                path, settings.get("transformers_weights"), (".safetensors", ".safetensors.index.json")
+            )
+
+
+def _require_plain(path: Path, name: Any, endings: tuple[str, ...] = ("",)) -> None:
+    """Refuse a name that is not the name of a file in the folder, with one of the endings."""
+    if name is None:
+        return
+    if not isinstance(name, str) or "\\" in name or Path(name).name != name or not name.endswith(endings):
+        what = " or ".join(f"*{ending}" for ending in endings)
+        raise ValueError(f"{str(path)!r} names the file {name!r:.100}, expected a file {what} in its folder.")
+
+
+class _ShardIndex(msgspec.Struct):
+    """The part of `model.safetensors.index.json` that says which file has which weight."""
+
+    weight_map: dict[str, str]
+
+
 def load_checkpoint(folder: Path, processor: str, extra: str) -> tuple[Any, Any]:
     """The processor of the inputs, for example of the class "AutoTokenizer", and the frozen network."""
     transformers = require("transformers", extra)
+    require_own_files(folder)
     safe = {"local_files_only": True, "trust_remote_code": False}
     # parts without weights in the checkpoint start at random, without the caller's random state
     with _quiet(transformers), torch.random.fork_rng(devices=[]):

@@ -7,6 +7,8 @@ probabilities are enough to fit the same estimator once more.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,13 +16,16 @@ import torch
 from torch import Tensor
 
 import annotmix
+from annotmix._common.schema import decode
 from annotmix._common.seeds import seed_of
 from annotmix.estimators.crowd import CrowdClassifier, seeded
 from annotmix.estimators.learnt_items import LearntItems
-from annotmix.estimators.persistence import CROWD, names_from_json, names_or_none, names_to_json
+from annotmix.estimators.model_facts import CrowdFacts, names_or_none, names_to_json
+from annotmix.estimators.persistence import CROWD
 from annotmix.labels.evidence import Evidence
 from annotmix.labels.posterior import Posterior
 from annotmix.training.tensor_files import save_model
+from annotmix.training.tensor_layout import Layout
 
 
 def save(model: CrowdClassifier, folder: str | os.PathLike[str]) -> None:
@@ -53,21 +58,31 @@ def save(model: CrowdClassifier, folder: str | os.PathLike[str]) -> None:
     save_model(folder, tensors, facts)
 
 
-def restore(tensors: dict[str, Tensor], facts: dict[str, Any]) -> CrowdClassifier:
+def restorer(facts: dict[str, Any], layout: Layout) -> Callable[[dict[str, Tensor]], CrowdClassifier]:
+    """A function that makes the classifier of its tensors, whose layout is compared with the facts here."""
+    saved = decode(facts, CrowdFacts)
+    rest = dict(layout)
+    n_items = LearntItems.require_layout(rest, None if saved.items is None else len(saved.items.values))
+    shapes = {name: entry.shape for name, entry in rest.items()}
+    width = shapes.get("X", [])[1:]
+    if shapes != {"X": [n_items, *width], "unseen": [n_items, len(saved.classes.values)]} or len(width) != 1:
+        raise ValueError("the tensors of items and class probabilities do not fit the labels.")
+    return partial(_restore, saved)
+
+
+def _restore(saved: CrowdFacts, tensors: dict[str, Tensor]) -> CrowdClassifier:
     """The classifier that `save` wrote, its estimator fitted again."""
-    if facts["estimator"] not in ("logistic", "boosting"):
-        raise ValueError(f"estimator must be logistic or boosting, found {facts['estimator']!r:.60}.")
-    seed = seed_of(facts["seed"])
+    seed = seed_of(saved.seed)
     model = CrowdClassifier(
-        facts["estimator"], cv=facts["cv"], rounds=facts["rounds"], random_state=seed, progress=False
+        saved.estimator, cv=saved.cv, rounds=saved.rounds, random_state=seed, progress=False
     )
-    model.classes_, model.annotators_ = (names_from_json(facts[key]) for key in ("classes", "annotators"))
-    items = None if facts["items"] is None else names_from_json(facts["items"])
+    model.classes_, model.annotators_ = saved.classes.to_array(), saved.annotators.to_array()
+    items = None if saved.items is None else saved.items.to_array()
     learnt = LearntItems.from_tensors(tensors, items, model.annotators_, model.classes_)
     if learnt is None:
         raise ValueError("the labels are absent.")
-    model.unseen_proba_, model.n_rounds_ = tensors["unseen"].numpy(), facts["n_rounds"]
-    model._seed, model._chosen = seed, facts["chosen"]
+    model.unseen_proba_, model.n_rounds_ = tensors["unseen"].numpy(), saved.n_rounds
+    model._seed, model._chosen = seed, saved.chosen
     answer = Evidence(learnt.annotations, learnt.gold).combine(model.unseen_proba_)
     model.posterior_ = Posterior(learnt.annotations, answer)
     X = tensors["X"].numpy()

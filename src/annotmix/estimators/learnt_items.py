@@ -19,6 +19,7 @@ from torch import Tensor
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.names import Index, as_names
 from annotmix.labels.shrunken import Gold
+from annotmix.training.tensor_layout import Layout
 
 #: Names of the tensors that hold the labels, in a saved model.
 _NAMES = ("item", "annotator", "label", "weight")
@@ -53,6 +54,26 @@ class LearntItems:
         arrays |= {"gold": np.array(self.gold), "marks": self.marks}
         return {_PREFIX + name: torch.tensor(array) for name, array in arrays.items() if array is not None}
 
+    @staticmethod
+    def require_layout(layout: Layout, n_items: int | None) -> int:
+        """Take the tensors of `to_tensors` out of a layout, which must fit; the number of items.
+
+        `n_items` is the number of names of items, None where they are not known.
+        """
+        own = {name: layout.pop(name) for name in list(layout) if name.startswith(_PREFIX)}
+        if not own:
+            return n_items or 0
+        n_labels = own[_PREFIX + "item"].shape
+        shapes = {_PREFIX + name: n_labels for name in _NAMES if name != "weight" or _PREFIX + name in own}
+        shapes |= {_PREFIX + "gold": [2, *own[_PREFIX + "gold"].shape[1:]]}
+        shapes |= {_PREFIX + "marks": own[_PREFIX + "marks"].shape[:1] if n_items is None else [n_items]}
+        if {name: entry.shape for name, entry in own.items()} != shapes or len(n_labels) != 1:
+            raise ValueError("the tensors of the learnt labels do not fit together.")
+        for name, entry in own.items():
+            if entry.dtype != ("F64" if name == _PREFIX + "weight" else "I64"):
+                raise ValueError(f"the tensor {name!r} has the type {entry.dtype}.")
+        return shapes[_PREFIX + "marks"][0]
+
     @classmethod
     def from_tensors(
         cls, tensors: dict[str, Tensor], items: Any, annotators: NDArray[Any], classes: NDArray[Any]
@@ -68,6 +89,9 @@ class LearntItems:
         gold, marks = parts.pop("gold"), parts.pop("marks")
         names = np.arange(len(marks)) if items is None else items
         annotations = Annotations(**parts, items=names, annotators=annotators, classes=classes)
+        for index, size in zip(gold, (annotations.n_items, annotations.n_classes), strict=True):
+            if len(index) and not 0 <= index.min() <= index.max() < size:
+                raise ValueError("a true class is about an unknown item, or is an unknown class.")
         return cls(annotations, (gold[0], gold[1]), marks)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +11,9 @@ import numpy as np
 
 from annotmix.labels.annotations import Annotations
 from annotmix.training import Settings
+
+#: RAdam moves a weight by about this much per step; no network learns with a larger one.
+LARGEST_RATE = 1e6
 
 
 class Network(NamedTuple):
@@ -49,15 +53,15 @@ def check_parameters(clf: Any, has_validation: bool) -> None:
             raise ValueError(f"{name} must be a positive integer, found {value!r}.")
     if clf.devices is not None and (not isinstance(clf.devices, int | np.integer) or clf.devices < 1):
         raise ValueError(f"devices must be a positive integer or None, found {clf.devices!r}.")
-    if not clf.lr > 0:
-        raise ValueError(f"lr must be positive, found {clf.lr!r}.")
+    if not _is_number(clf.lr) or not 0 < clf.lr <= LARGEST_RATE:
+        raise ValueError(f"lr must be positive and at most {LARGEST_RATE:g}, found {clf.lr!r}.")
     for name in Network._fields:
         value = getattr(clf, name, None)
         if isinstance(value, str) and value != "auto":
             raise ValueError(f'{name} must be a value or "auto", found {value!r}.')
-    if clf.weight_decay != "auto" and not clf.weight_decay >= 0:
-        raise ValueError(f"weight_decay must not be negative, found {clf.weight_decay!r}.")
-    if clf.dropout != "auto" and not 0 <= clf.dropout < 1:
+    if clf.weight_decay != "auto" and not (_is_number(clf.weight_decay) and 0 <= clf.weight_decay < math.inf):
+        raise ValueError(f"weight_decay must be finite and not negative, found {clf.weight_decay!r}.")
+    if clf.dropout != "auto" and not (_is_number(clf.dropout) and 0 <= clf.dropout < 1):
         raise ValueError(f"dropout must lie in [0, 1), found {clf.dropout!r}.")
     if clf.select not in ("last", "best"):
         raise ValueError(f'select must be "last" or "best", found {clf.select!r}.')
@@ -68,6 +72,10 @@ def check_parameters(clf: Any, has_validation: bool) -> None:
         )
     if clf.checkpoint is not None and not isinstance(clf.random_state, int | np.integer):
         raise ValueError("checkpoint= needs an integer random_state=, so that a resumed run is the same run.")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def training_settings(clf: Any, **more: Any) -> Settings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,14 +15,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 import annotmix
+from annotmix._common.schema import decode
 from annotmix.encoders import Encoder, encoder_from_dict, make_encoder
 from annotmix.estimators.learnt_items import LearntItems
-from annotmix.estimators.parameters import Network
+from annotmix.estimators.model_facts import ModelFacts, names_or_none, names_to_json
+from annotmix.estimators.parameters import Network, check_parameters
 from annotmix.estimators.preparation import Preparation
 from annotmix.labels.annotations import Annotations
 from annotmix.networks.devices import pick_device
 from annotmix.training.loop import INITIALISATION, randomness
 from annotmix.training.tensor_files import ModelFileError, load_model, save_model
+from annotmix.training.tensor_layout import Layout, require_layout
 
 if TYPE_CHECKING:
     from annotmix.estimators.crowd import CrowdClassifier
@@ -37,7 +41,8 @@ CROWD = "crowd-classifier"
 #: Parameters that have no influence on the weights.
 _NEUTRAL = {"select", "device", "devices", "progress", "checkpoint", "checkpoint_every"}
 _NEUTRAL |= {"backbone", "encoder"}  # they show in the module and in X
-_TYPES = {"int": int, "float": float, "bool": bool, "str": str}
+#: How much larger networks may be in training than what is saved of them: folds are dropped.
+MOST_TIMES = 128
 
 
 def save(model: Any, folder: str | os.PathLike[str]) -> None:
@@ -47,14 +52,14 @@ def save(model: Any, folder: str | os.PathLike[str]) -> None:
         "backbone": None if custom else model.backbone,
         "random_state": model.seed_,
         "classes": None if model.classes is None else list(np.asarray(model.classes).tolist()),
-        "checkpoint": None if model.checkpoint is None else os.fspath(model.checkpoint),
+        "checkpoint": None,  # a file never says where to write
     }
-    if model.encoder is not None:
-        params["encoder"] = model.encoder_.to_dict()
+    params.pop("encoder", None)
     facts = {
         "approach": model._approach.name,
         "annotmix": annotmix.__version__,
         "params": params,
+        "encoder": None if model.encoder is None else model.encoder_.to_dict(),
         "network": {name: getattr(model, f"{name}_", None) for name in Network._fields},
         "shape": list(model._shape),
         "backbone_class": type(model.backbone).__qualname__ if custom else None,
@@ -101,82 +106,136 @@ def load(
         weights are read when they are first needed.
     device : str, default="auto"
     """
-    tensors, facts = load_model(folder)
-    try:
-        if facts.get("approach") == CROWD:
-            from annotmix.estimators.crowd_files import restore  # it saves names through this module
+    prepared: list[Callable[[dict[str, Tensor]], Any]] = []
 
-            return restore(tensors, facts)
-        return _restore(tensors, facts, backbone, encoder, device)
+    def check(facts: dict[str, Any], layout: Layout) -> None:
+        if facts.get("approach") == CROWD:
+            from annotmix.estimators.crowd_files import restorer  # it saves names through this module
+
+            prepared.append(restorer(facts, layout))
+        else:
+            prepared.append(_restorer(decode(facts, ModelFacts), layout, backbone, encoder, device))
+
+    try:
+        tensors, _ = load_model(folder, check)
+        return prepared[-1](tensors)  # type: ignore[no-any-return]
     except ModelFileError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        RuntimeError,
+        ArithmeticError,
+        MemoryError,
+    ) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
         raise ModelFileError(
-            f"{os.fspath(folder)!r} does not hold a model that this version of annotmix understands: {error}"
+            f"{os.fspath(folder)!r} does not hold a model that this version of annotmix understands: "
+            f"{reason:.500}"
         ) from error
 
 
-def _restore(
-    tensors: dict[str, Tensor],
-    facts: dict[str, Any],
+def _restorer(
+    facts: ModelFacts,
+    layout: Layout,
     backbone: torch.nn.Module | None,
     encoder: str | Encoder | None,
     device: str,
-) -> MultiAnnotatorClassifier | AnnotMixSegmenter:
-    """The estimator whose weights and facts `save` wrote."""
+) -> Callable[[dict[str, Tensor]], MultiAnnotatorClassifier | AnnotMixSegmenter]:
+    """A function that makes the estimator of its tensors, whose layout is compared with the facts here."""
+    model, is_segmenter = _estimator(facts, backbone, encoder, device)
+    described = None
+    if facts.annotator_features is not None:
+        model.annotator_preparation_ = Preparation.from_file(facts.annotator_features)
+        width = len(model.annotator_preparation_.feature_names)
+        described = np.zeros((facts.n_modelled, width), dtype=np.float32)  # the weights hold it
+    _require_weights(model, facts, layout, described, is_segmenter)
+
+    def restore(tensors: dict[str, Tensor]) -> MultiAnnotatorClassifier | AnnotMixSegmenter:
+        with randomness(model.seed_, INITIALISATION):
+            model.module_ = model._make_module(facts.n_modelled, described).to(pick_device(device))
+        model.module_.finish()
+        if not is_segmenter:
+            items = None if facts.items is None else facts.items.to_array()
+            model._learnt = LearntItems.from_tensors(tensors, items, model.annotators_, model.classes_)
+        # copies: results depend on the alignment of memory, and a file has its own
+        model.states_ = {model.select: {name: t.to(model._device, copy=True) for name, t in tensors.items()}}
+        set_state(model, model.states_[model.select])
+        return model  # type: ignore[no-any-return]
+
+    return restore
+
+
+def _estimator(
+    facts: ModelFacts, backbone: torch.nn.Module | None, encoder: str | Encoder | None, device: str
+) -> tuple[Any, bool]:
+    """The estimator without its networks, and whether it is a segmenter."""
     # the classes themselves save through this module, so they cannot be imported above
     from annotmix.estimators.classifier_factory import make_classifier
     from annotmix.estimators.segmentation import AnnotMixSegmenter
 
-    if facts["backbone_class"] is not None and backbone is None:
+    if facts.backbone_class is not None and backbone is None:
         raise ModelFileError(
-            f"The model was trained with a backbone of its own ({facts['backbone_class']}), which is not "
+            f"The model was trained with a backbone of its own ({facts.backbone_class!s:.100}), which is not "
             "saved as code: pass an instance, annotmix.load(folder, backbone=…)."
         )
     params: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in facts["params"].items()
+        key: tuple(value) if isinstance(value, list) else value for key, value in facts.params.items()
     }
-    saved_encoder = params.pop("encoder", None)
-    params |= {"device": device} | ({} if backbone is None else {"backbone": backbone})
-    is_segmenter = facts["approach"] == AnnotMixSegmenter._approach.name
-    model: Any = AnnotMixSegmenter(**params) if is_segmenter else make_classifier(facts["approach"], **params)
-    if saved_encoder is not None:
+    params |= {"device": device, "checkpoint": None} | ({} if backbone is None else {"backbone": backbone})
+    is_segmenter = facts.approach == AnnotMixSegmenter._approach.name
+    model: Any = AnnotMixSegmenter(**params) if is_segmenter else make_classifier(facts.approach, **params)
+    check_parameters(model, has_validation=True)
+    if facts.encoder is not None:
         model.encoder = model.encoder_ = (
-            encoder_from_dict(saved_encoder, device=device)
+            encoder_from_dict(facts.encoder, device=device)
             if encoder is None
             else make_encoder(encoder, device=device)
         )
     elif encoder is not None:
         raise ModelFileError("encoder= was passed, but the model was trained without one.")
-    model.classes_, model.annotators_ = (names_from_json(facts[key]) for key in ("classes", "annotators"))
-    model.labels_per_annotator_ = np.array(facts["labels_per_annotator"], dtype=np.int64)
+    model.classes_, model.annotators_ = facts.classes.to_array(), facts.annotators.to_array()
+    model.labels_per_annotator_ = np.array(facts.labels_per_annotator, dtype=np.int64)
     if not is_segmenter:
-        network = facts.get("network", facts["params"])  # files from before "auto" hold the values there
-        model.hidden_, model.dropout_ = tuple(network["hidden"]), network["dropout"]
-        model.weight_decay_ = network["weight_decay"]
-    model._shape, model.seed_, model.best_epoch_ = tuple(facts["shape"]), facts["seed"], facts["best_epoch"]
+        model.hidden_ = None if facts.network.hidden is None else tuple(facts.network.hidden)
+        model.dropout_, model.weight_decay_ = facts.network.dropout, facts.network.weight_decay
+        model.annotator_preparation_ = None
+    model._shape, model.seed_, model.best_epoch_ = tuple(facts.shape), facts.seed, facts.best_epoch
     model.n_features_in_ = model._shape[0]
-    if facts["feature_names"]:
-        model.feature_names_in_ = np.array(facts["feature_names"], dtype=object)
-    model.history_ = pd.DataFrame(facts["history"]).set_index("epoch")
+    if facts.feature_names:
+        model.feature_names_in_ = np.array(facts.feature_names, dtype=object)
+    model.history_ = pd.DataFrame(facts.history).set_index("epoch")
     model.n_iter_ = len(model.history_)
-    described, model.annotator_preparation_ = None, None
-    if facts["annotator_features"] is not None:
-        model.annotator_preparation_ = Preparation.from_dict(facts["annotator_features"])
-        width = len(model.annotator_preparation_.feature_names)
-        described = np.zeros((facts["n_modelled"], width), dtype=np.float32)  # the weights hold it
-    with randomness(model.seed_, INITIALISATION):
-        model.module_ = model._make_module(facts["n_modelled"], described).to(pick_device(device))
-    model.module_.finish()
-    if not is_segmenter:
-        items = facts.get("items")
-        model._learnt = LearntItems.from_tensors(
-            tensors, None if items is None else names_from_json(items), model.annotators_, model.classes_
+    return model, is_segmenter
+
+
+def _require_weights(
+    model: Any, facts: ModelFacts, layout: Layout, described: NDArray[Any] | None, is_segmenter: bool
+) -> None:
+    """Refuse tensors that are not those of the networks that the facts describe; nothing is allocated."""
+    # a backbone of the caller runs a batch when it is copied, which a module without memory may not do
+    place = "cpu" if isinstance(model.backbone, torch.nn.Module) else "meta"
+    with torch.device(place), torch.random.fork_rng():
+        module = model._make_module(facts.n_modelled, described)
+        n_bytes = sum(t.nbytes for t in module.state_dict().values())
+        module.finish()
+    if n_bytes > MOST_TIMES * sum(entry.n_bytes for entry in layout.values()) + (1 << 26):
+        raise ValueError(
+            f"its parameters ask for networks of {n_bytes} bytes, far more than the weights have."
         )
-    # copies: results depend on the alignment of memory, and a file has its own
-    model.states_ = {model.select: {name: t.to(model._device, copy=True) for name, t in tensors.items()}}
-    set_state(model, model.states_[model.select])
-    return model  # type: ignore[no-any-return]
+    expected = {
+        **module.state_dict(),
+        REFERENCE_NAME: torch.zeros(0, module.classifier.n_hidden, device="meta"),
+    }
+    rest = dict(layout)
+    if not is_segmenter:
+        n_items = LearntItems.require_layout(rest, None if facts.items is None else len(facts.items.values))
+        shape = (n_items, len(model.classes_))
+        if UNSEEN_NAME in rest:
+            expected[UNSEEN_NAME] = torch.empty(shape, dtype=rest[UNSEEN_NAME].kind, device="meta")
+    require_layout(rest, expected)
 
 
 def set_state(model: Any, state: dict[str, Tensor]) -> None:
@@ -189,38 +248,6 @@ def set_state(model: Any, state: dict[str, Tensor]) -> None:
     model.__dict__.pop("posterior_", None)
     model.module_.load_state_dict(weights, assign=True)  # the module is a view of the state: no second copy
     model.module_.eval()
-
-
-def names_or_none(names: NDArray[Any]) -> dict[str, Any] | None:
-    """Names as JSON; None for names of a kind that cannot be saved, which are numbered after loading."""
-    try:
-        return names_to_json(names)
-    except TypeError:
-        return None
-
-
-def names_to_json(names: NDArray[Any]) -> dict[str, Any]:
-    """Names of items, annotators or classes as JSON; they keep their type."""
-    values = names.tolist()
-    kinds = {type(value).__name__ for value in values} or {"str"}
-    if len(kinds) > 1 or not kinds <= _TYPES.keys():
-        raise TypeError(
-            f"Only names that are all integers, floats, booleans or text can be saved, "
-            f"found {', '.join(sorted(kinds))}."
-        )
-    return {"type": kinds.pop(), "values": values, "object": names.dtype == object}
-
-
-def names_from_json(saved: dict[str, Any]) -> NDArray[Any]:
-    """The inverse of `names_to_json`."""
-    kind, values = _TYPES[saved["type"]], saved["values"]
-    if not isinstance(values, list) or any(type(value) is not kind for value in values):
-        raise ModelFileError(f"Saved names must be a list of {saved['type']}, found {values!r:.60}.")
-    if not saved["object"]:
-        return np.array(values, dtype=None if values else kind)
-    names = np.empty(len(values), dtype=object)
-    names[:] = values
-    return names
 
 
 def fingerprint(

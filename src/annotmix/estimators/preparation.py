@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from annotmix._common.schema import Strict, require_equal_lengths, require_unique
 from annotmix._common.words import some
 from annotmix.labels.names import MISSING
 
@@ -24,6 +26,31 @@ MOST_LEVELS = 50
 OTHER = "(other)"
 #: Standardised values are clipped here, so that no input is infinite.
 LIMIT = 1e6
+
+
+class SavedPreparation(Strict):
+    """A `Preparation` as JSON."""
+
+    numeric: list[str]
+    median: list[float]
+    mean: list[float]
+    scale: list[float]
+    levels: dict[str, Annotated[list[str], msgspec.Meta(min_length=1)]]
+    indicated: list[str]
+
+    def __post_init__(self) -> None:
+        numbers = {"median": self.median, "mean": self.mean, "scale": self.scale}
+        require_equal_lengths(numeric=self.numeric, **numbers)
+        for name, own in numbers.items():
+            if not np.isfinite(own).all() or (name == "scale" and not (np.array(own) > 0).all()):
+                raise ValueError(f"{name} must be {'positive' if name == 'scale' else 'finite'} numbers")
+        require_unique("numeric and levels", [*self.numeric, *self.levels])
+        for column, levels in self.levels.items():
+            require_unique(f"levels of {column!r:.60}", levels)
+        if not set(self.indicated) <= set(self.numeric):
+            raise ValueError("indicated names a column that is not among numeric")
+        if not (self.numeric or self.levels):
+            raise ValueError("there are no columns")
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,14 +124,11 @@ class Preparation:
         }  # fmt: skip
 
     @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> Preparation:
+    def from_file(cls, saved: SavedPreparation) -> Preparation:
         """The inverse of `to_dict`."""
-        median, mean, scale = (
-            np.asarray(saved[key], dtype=np.float64) for key in ("median", "mean", "scale")
-        )
-        levels = {str(column): [str(level) for level in own] for column, own in saved["levels"].items()}
-        indicated = [str(column) for column in saved.get("indicated", [])]
-        return cls([str(column) for column in saved["numeric"]], median, mean, scale, levels, indicated)
+        numbers = (np.array(own, dtype=np.float64) for own in (saved.median, saved.mean, saved.scale))
+        median, mean, scale = numbers
+        return cls(saved.numeric, median, mean, scale, saved.levels, saved.indicated)
 
 
 def fit_preparation(table: pd.DataFrame, indicate: bool = False) -> tuple[Preparation, list[str]]:

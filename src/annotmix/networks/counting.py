@@ -198,6 +198,8 @@ class CountedConfusion(nn.Module):
             if (saved := state_dict.get(prefix + name)) is not None:
                 setattr(self, name, torch.empty_like(saved, device=self.common.device))
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+        if len(self.pair) != len(self.said) or len(self.level_pair) != len(self.level_said):
+            raise ValueError("The counts of labels and their places differ in number.")
 
 
 class Labelled:

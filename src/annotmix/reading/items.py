@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from annotmix._common.files import read_array
 from annotmix._common.progress import Progress
 from annotmix._common.spreadsheet import unguard
 from annotmix._common.words import some
@@ -170,7 +171,7 @@ def _image_files(folder: Path) -> list[Path]:
 
 
 def _array(path: Path, ids: Path | None) -> Items:
-    array = _load_npy(path)
+    array = read_array(io.BytesIO(read_bytes(path)), repr(path.name))
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise ValueError(
             f"{path.name!r} holds {array.dtype} of shape {array.shape}, expected numbers with one "
@@ -199,7 +200,7 @@ def _read_ids(path: Path) -> tuple[list[str], list[str]]:
     data = read_bytes(path)
     notes: list[str] = []
     if data[:6] == b"\x93NUMPY":
-        values: Any = _load_npy(path)
+        values: Any = read_array(io.BytesIO(data), repr(path.name))
         if values.ndim != 1 or values.dtype.kind not in "biufU":
             raise ValueError(
                 f"{path.name!r} holds {values.dtype} of shape {values.shape}, expected a vector of ids."
@@ -218,13 +219,6 @@ def _read_ids(path: Path) -> tuple[list[str], list[str]]:
     if any(name is None for name in names):
         raise ValueError(f"{path.name!r}: row {[name is None for name in names].index(True)} has no id.")
     return [str(name) for name in names], [*notes, *changed]
-
-
-def _load_npy(path: Path) -> Any:
-    try:
-        return np.load(io.BytesIO(read_bytes(path)), allow_pickle=False)
-    except (ValueError, EOFError, OSError, SyntaxError) as error:
-        raise ValueError(f"{path.name!r} is not a whole NPY file of numbers: {error}") from None
 
 
 def called_like_a_label(column: str) -> bool:

@@ -14,7 +14,6 @@ Commands that only read need no lock: where the files were replaced meanwhile, t
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import secrets
@@ -29,11 +28,12 @@ from numpy.typing import NDArray
 
 from annotmix._common.files import load_array
 from annotmix._common.locks import Lock, LockedError, hold
+from annotmix._common.schema import read_json
 from annotmix.estimators import load
 from annotmix.runs import exchange
 from annotmix.runs.exchange import CHECKPOINT, ExchangeError
 from annotmix.runs.findings import Findings
-from annotmix.runs.prepare import ItemPreparation
+from annotmix.runs.prepare import ItemPreparation, PreparationFile
 from annotmix.runs.storage import FEATURES, load_findings
 
 _FIT_LOCK, _EXCHANGE_LOCK = ".fit.lock", ".exchange.lock"
@@ -282,11 +282,7 @@ class RunFolder:
 
 
 def _load_preparation(run: Path) -> ItemPreparation:
-    path = run / "model" / "preparation.json"
-    try:
-        return ItemPreparation.from_dict(json.loads(path.read_text("utf-8")))
-    except (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{str(path)!r} is damaged or not written by annotmix ({error}).") from None
+    return ItemPreparation.from_file(read_json(run / "model" / "preparation.json", PreparationFile))
 
 
 _READERS: dict[str, Callable[[Path], Any]] = {

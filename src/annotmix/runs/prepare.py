@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from annotmix.encoders import encoder_from_dict, make_encoder
-from annotmix.estimators.preparation import Preparation, fit_preparation
+from annotmix._common.schema import Strict
+from annotmix.encoders import SavedEncoder, encoder_from_dict, make_encoder
+from annotmix.estimators.preparation import Preparation, SavedPreparation, fit_preparation
 from annotmix.reading import Items
 
 #: Encoders that need no download at run time.
 ENCODERS = {"text": "text:minilm", "images": "image:efficientnet-lite0"}
+
+
+class SavedItems(Strict):
+    """The items of a run, in `preparation.json`."""
+
+    kind: Literal["features", "text", "images"]
+    id_column: str | None
+    encoder: SavedEncoder | None
+
+    def __post_init__(self) -> None:
+        expected = {"features": None, "text": "text", "images": "image"}[self.kind]
+        if (self.encoder and self.encoder.__struct_config__.tag) != expected:
+            raise ValueError(f"items of the kind {self.kind!r} need the encoder {expected}")
+
+
+class PreparationFile(Strict):
+    """The content of `preparation.json`."""
+
+    items: SavedItems
+    preparation: SavedPreparation
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +75,10 @@ class ItemPreparation:
         return {"items": about, "preparation": self.table.to_dict()}
 
     @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> ItemPreparation:
+    def from_file(cls, saved: PreparationFile) -> ItemPreparation:
         """The inverse of `to_dict`."""
-        return cls(**saved["items"], table=Preparation.from_dict(saved["preparation"]))
+        about, table = saved.items, Preparation.from_file(saved.preparation)
+        return cls(about.kind, about.id_column, msgspec.to_builtins(about.encoder), table)
 
 
 def fit_item_preparation(

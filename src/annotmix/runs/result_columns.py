@@ -15,7 +15,18 @@ import pandas as pd
 #: the columns `beside`; "votes" are the labels of the item, each with its annotator and the chance that it is
 #: right; "matrix" is a picture of a confusion matrix and has no column in the table.
 Kind = Literal[
-    "item", "annotator", "class", "text", "count", "number", "share", "interval", "rated", "votes", "matrix"
+    "item",
+    "annotator",
+    "class",
+    "text",
+    "flag",
+    "count",
+    "number",
+    "share",
+    "interval",
+    "rated",
+    "votes",
+    "matrix",
 ]
 
 
@@ -36,6 +47,8 @@ class Column:
         Columns that the report shows in the same cell.
     details : bool
         Whether the report shows it in the view of one item or annotator alone, and not in tables.
+    needed : bool, default=True
+        Whether every run has it.
     """
 
     name: str
@@ -44,6 +57,7 @@ class Column:
     title: str = ""
     beside: tuple[str, ...] = ()
     details: bool = False
+    needed: bool = True
 
 
 TABLES = {
@@ -51,7 +65,14 @@ TABLES = {
         Column("item", "item", "the item", "Item"),
         Column("label", "class", "most probable class, by classifier and labels together", "Label found"),
         Column("probability", "share", "chance that the label found is right", "Sure"),
-        Column("gold", "text", "true class of the item, where --gold gave it", "True class", details=True),
+        Column(
+            "gold",
+            "class",
+            "true class of the item, where --gold gave it",
+            "True class",
+            details=True,
+            needed=False,
+        ),
         Column(
             "classifier",
             "class",
@@ -74,7 +95,7 @@ TABLES = {
             "Votes",
             ("item",),
         ),
-        Column("differs", "text", "whether the label found is not among the classes with the most votes"),
+        Column("differs", "flag", "whether the label found is not among the classes with the most votes"),
         Column("n_labels", "count", "number of labels", "Labels", details=True),
         Column("agreement", "share", "share of the item's labels that are the label found"),
         Column(
@@ -101,8 +122,14 @@ TABLES = {
             "share",
             "share of right labels among the items with a known true label",
             "Real accuracy",
+            needed=False,
         ),
-        Column("n_checked", "number", "number, or weight, of the labels of items with a known true label"),
+        Column(
+            "n_checked",
+            "number",
+            "number, or weight, of the labels of items with a known true label",
+            needed=False,
+        ),
         Column("agreement", "share", "mean share of the others' labels that are the same", "Agreement"),
         Column(
             "confusion",
@@ -112,13 +139,19 @@ TABLES = {
             ("confusion_rate",),
         ),
         Column("confusion_rate", "share", "share of that true class that gets that label"),
-        Column("matrix", "matrix", "labels of each true class: one row per true class", "Confusions"),
+        Column(
+            "matrix",
+            "matrix",
+            "labels of each true class: one row per true class",
+            "Confusions",
+            needed=False,
+        ),
     ),
     "labels": (
         Column("item", "item", "the item", "Item"),
         Column("annotator", "annotator", "who gave the label", "Given by"),
         Column("label", "class", "the label given", "Label"),
-        Column("weight", "number", "how much the label counts", "Weight"),
+        Column("weight", "number", "how much the label counts", "Weight", needed=False),
         Column("consensus", "class", "label found for the item", "Probably"),
         Column("probability", "share", "chance that the label is right", "Chance it is right"),
     ),
@@ -127,7 +160,7 @@ TABLES = {
         Column("annotator", "annotator", "who should label the item", "Annotator"),
         Column("gain", "number", "expected gain in bits, 1 being a yes or no settled", "Gain in bits"),
         Column("performance", "share", "chance that this annotator is right", "Chance of a right label"),
-        Column("cost", "number", "cost of the label", "Cost"),
+        Column("cost", "number", "cost of the label", "Cost", needed=False),
     ),
 }
 

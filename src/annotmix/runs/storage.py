@@ -5,19 +5,20 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 
 from annotmix._common.files import load_array, save_array, to_json, write_text
+from annotmix._common.schema import read_json
 from annotmix._common.spreadsheet import to_csv
 from annotmix.runs.findings import Findings, Preview
+from annotmix.runs.findings_file import FORMAT, FindingsFile, SavedPreview, require_consistent, to_frame
 from annotmix.runs.report.run import write_report
 
-FORMAT = 2
 #: The CSV files and their contents.
 FILES = {
     "items.csv": "the most probable label of every item",
@@ -59,27 +60,26 @@ def save_findings(folder: Path, findings: Findings) -> None:
 def load_findings(folder: Path) -> Findings:
     """Read findings that `save_findings` wrote."""
     path = folder / "findings.json"
+    if not path.is_file():
+        raise ValueError(f"{str(folder.parent)!r} holds no finished run: {path.name} is absent.")
+    saved = read_json(path, FindingsFile)
     try:
-        saved = json.loads(path.read_text("utf-8"))
-        if saved["format"] != FORMAT:
-            raise ValueError(f"format {saved['format']!r}, this version reads {FORMAT}")
-        calibration = saved["calibration"]
-        return Findings(
-            title=str(saved["title"]),
-            classes=_objects(saved["classes"]),
+        findings = Findings(
+            title=saved.title,
+            classes=np.array([*saved.classes, None], dtype=object)[:-1],
             confusion=load_array(folder / "confusion.npy"),
-            previews={item: _preview_from_json(preview) for item, preview in saved["previews"].items()},
-            scores={name: math.nan if value is None else value for name, value in saved["scores"].items()},
-            calibration=None if calibration is None else _table_from_json(calibration),
-            settings=saved["settings"],
-            inputs=saved["inputs"],
-            notes=[str(note) for note in saved["notes"]],
-            **{name: _table_from_json(saved["tables"][name]) for name in _TABLES},
+            previews={item: _preview_from_json(preview) for item, preview in saved.previews.items()},
+            scores={name: math.nan if value is None else value for name, value in saved.scores.items()},
+            calibration=None if saved.calibration is None else to_frame("calibration", saved.calibration),
+            settings=saved.settings,
+            inputs=[msgspec.to_builtins(own) for own in saved.inputs],
+            notes=saved.notes,
+            **{name: to_frame(name, getattr(saved.tables, name)) for name in _TABLES},
         )
-    except FileNotFoundError:
-        raise ValueError(f"{str(folder.parent)!r} holds no finished run: {path.name} is absent.") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        require_consistent(findings)
+    except ValueError as error:
         raise ValueError(f"{str(path)!r} is damaged or not written by annotmix ({error}).") from None
+    return findings
 
 
 def _table_to_json(table: pd.DataFrame) -> dict[str, Any]:
@@ -89,26 +89,10 @@ def _table_to_json(table: pd.DataFrame) -> dict[str, Any]:
     return {"index": index, "columns": {str(name): to_json(whole[name].tolist()) for name in whole.columns}}
 
 
-def _table_from_json(saved: Mapping[str, Any]) -> pd.DataFrame:
-    columns: dict[str, Any] = {}
-    for name, values in saved["columns"].items():
-        texts = any(isinstance(value, str) for value in values)
-        columns[name] = _objects(values) if texts else pd.Series(values, dtype=None if values else object)
-    table = pd.DataFrame(columns)
-    return table if saved["index"] is None else table.set_index(saved["index"])
-
-
-def _objects(values: list[Any]) -> Any:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
-
-
 def _preview_to_json(preview: Preview) -> dict[str, Any]:
     image = None if preview.image is None else base64.b64encode(preview.image).decode()
     return {"text": preview.text, "image": image}
 
 
-def _preview_from_json(saved: Mapping[str, Any]) -> Preview:
-    image = saved["image"]
-    return Preview(str(saved["text"]), None if image is None else base64.b64decode(image, validate=True))
+def _preview_from_json(saved: SavedPreview) -> Preview:
+    return Preview(saved.text, None if saved.image is None else base64.b64decode(saved.image, validate=True))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor, nn
 
+from annotmix._common.schema import Count, Strict, decode
 from annotmix.training.optimizer import RAdam
 from annotmix.training.tensor_files import ModelFileError, load_tensors, save_tensors
+from annotmix.training.tensor_layout import Layout, require_layout
 
 FILE = "checkpoint.safetensors"
 State = dict[str, Tensor]
@@ -24,6 +27,16 @@ class Training:
     best_epoch: int | None = None
     best_score: float = -math.inf
     best_state: State = field(default_factory=dict)
+
+
+class CheckpointFacts(Strict):
+    """What a checkpoint says besides its tensors."""
+
+    fingerprint: str
+    epoch: Count
+    history: list[dict[str, int | float]]
+    best_epoch: Count | None
+    best_score: float
 
 
 def save_checkpoint(
@@ -58,12 +71,22 @@ def resume(folder: Path | None, model: nn.Module, optimizer: RAdam, fingerprint:
     path = folder / FILE if folder else None
     if path is None or not path.exists():
         return Training()
-    tensors, facts = load_tensors(path)
-    if facts.get("fingerprint") != fingerprint:
-        raise ModelFileError(
-            f"{str(path)!r} belongs to another run: its data, parameters or random_state differ. "
-            "Choose another checkpoint folder, or remove the file."
-        )
+
+    def check(facts: dict[str, Any], layout: Layout) -> None:
+        if facts.get("fingerprint") != fingerprint:
+            raise ModelFileError(
+                f"{str(path)!r} belongs to another run: its data, parameters or random_state differ. "
+                "Choose another checkpoint folder, or remove the file."
+            )
+        decode(facts, CheckpointFacts)
+        expected = {f"model.{name}": t for name, t in model.state_dict().items()}
+        expected |= {f"optimizer.{name}": t for name, t in optimizer.state().items()}
+        if facts.get("best_epoch") is not None:
+            expected |= {f"best.{name}": t for name, t in model.state_dict().items()}
+        require_layout(layout, expected)
+
+    tensors, facts = load_tensors(path, check)
+    saved = decode(facts, CheckpointFacts)
     device = next(model.parameters()).device
     parts: dict[str, State] = {"model": {}, "best": {}, "optimizer": {}}
     for key, tensor in tensors.items():
@@ -71,7 +94,7 @@ def resume(folder: Path | None, model: nn.Module, optimizer: RAdam, fingerprint:
         parts[part][name] = tensor.to(device)
     model.load_state_dict(parts["model"])
     optimizer.load_state(parts["optimizer"])
-    return Training(facts["epoch"], facts["history"], facts["best_epoch"], facts["best_score"], parts["best"])
+    return Training(saved.epoch, saved.history, saved.best_epoch, saved.best_score, parts["best"])
 
 
 def how_to_resume(folder: Path | None, max_epochs: int) -> str:
@@ -79,5 +102,5 @@ def how_to_resume(folder: Path | None, max_epochs: int) -> str:
     path = folder / FILE if folder else None
     if path is None or not path.exists():
         return "There is no checkpoint to resume from."
-    epoch = load_tensors(path)[1]["epoch"]
+    epoch = load_tensors(path)[1].get("epoch")
     return f"The same fit resumes after epoch {epoch} of {max_epochs}, from its checkpoint."

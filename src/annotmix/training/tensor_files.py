@@ -11,15 +11,18 @@ import hashlib
 import json
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, contiguous_format
 
 from annotmix._common.files import remove_temporary, write_atomically, write_bytes
 from annotmix._common.locks import hold
+from annotmix._common.schema import Strict, decode, read_json
+from annotmix.training.tensor_layout import Layout, read_layout, require_memory
 
 FORMAT = 2
 #: Seconds that a process waits for others that save into the same folder.
@@ -28,8 +31,21 @@ _WEIGHTS, _TEMPORARY = "weights-*.safetensors", "weights-*.tmp"
 _LOCK = ".save.lock"
 
 
+#: Refuses facts and a layout of tensors that do not fit, before any tensor is read.
+Check = Callable[[dict[str, Any], Layout], None]
+
+
 class ModelFileError(ValueError):
     """A folder or file that is not a whole model of this package."""
+
+
+class ModelFile(Strict):
+    """The content of `model.json`."""
+
+    format: Any
+    weights: str
+    sha256: Any
+    model: dict[str, Any]
 
 
 def save_model(folder: str | os.PathLike[str], tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
@@ -71,15 +87,24 @@ def _replace_model(folder: Path, tensors: dict[str, Tensor], facts: dict[str, An
             old.unlink(missing_ok=True)
 
 
-def load_model(folder: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def load_model(
+    folder: str | os.PathLike[str], check: Check | None = None
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read what `save_model` wrote; nothing in the files is executed.
 
     Beside a process that saves, it is the old model or the new one; no lock is needed.
+
+    Parameters
+    ----------
+    folder : path
+    check : callable, optional
+        Called with the facts and the layout of the tensors before any tensor is read; raises `ValueError`
+        where they do not fit.
     """
     while True:
         before = _changed(folder)
         try:
-            return _load_once(folder)
+            return _load_once(Path(folder), check)
         except (OSError, RuntimeError, ModelFileError):  # torch has a RuntimeError for a file that is gone
             if _changed(folder) == before:
                 raise  # nobody has replaced the model while it was read
@@ -94,32 +119,34 @@ def _changed(folder: str | os.PathLike[str]) -> tuple[int, int] | None:
     return status.st_ino, status.st_mtime_ns
 
 
-def _load_once(folder: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def _load_once(folder: Path, check: Check | None) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read a model that nobody replaces meanwhile."""
-    folder = Path(folder)
     path = folder / "model.json"
     if not path.is_file():
         raise ModelFileError(f"{str(folder)!r} holds no saved model: there is no model.json in it.")
-    try:
-        whole = json.loads(path.read_text("utf-8", "surrogatepass"))
-        version, name, checksum, facts = (whole[key] for key in ("format", "weights", "sha256", "model"))
-        if not isinstance(name, str) or not isinstance(facts, dict):
-            raise TypeError("weights must be a file name and model an object")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    saved = read_json(path, ModelFile, ModelFileError)
+    if saved.format != FORMAT:
         raise ModelFileError(
-            f"{str(path)!r} is damaged or not written by annotmix ({type(error).__name__}: {error})."
-        ) from error
-    if version != FORMAT:
-        raise ModelFileError(
-            f"{str(path)!r} has format {version!r}; this version of annotmix reads {FORMAT}."
+            f"{str(path)!r} has format {saved.format!r:.60}; this version of annotmix reads {FORMAT}."
         )
-    weights = folder / name
-    if Path(name).name != name or not os.path.isfile(weights):
-        raise ModelFileError(f"{str(path)!r} names the weights file {name!r}, which is not in the folder.")
-    if _sha256(weights) != checksum:
+    weights = folder / saved.weights
+    if Path(saved.weights).name != saved.weights or not os.path.isfile(weights):
+        raise ModelFileError(
+            f"{str(path)!r} names the weights file {saved.weights!r:.200}, which is not in the folder."
+        )
+    try:
+        layout, _ = read_layout(weights)
+        require_memory(layout)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(
+            f"{str(weights)!r} is damaged or truncated, or not a safetensors file ({error!s:.200})."
+        ) from None
+    if check is not None:
+        check(saved.model, layout)
+    if _sha256(weights) != saved.sha256:
         raise ModelFileError(f"{str(weights)!r} is damaged or truncated: its checksum is not the saved one.")
     try:
-        return load_file(weights), facts
+        return load_file(weights), saved.model
     except SafetensorError as error:
         raise ModelFileError(f"{str(weights)!r} is not a safetensors file ({error}).") from error
 
@@ -130,15 +157,20 @@ def save_tensors(path: str | os.PathLike[str], tensors: dict[str, Tensor], facts
     write_atomically(Path(path), lambda tmp: _save_file(tensors, tmp, metadata), make_folder=False)
 
 
-def load_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what `save_tensors` wrote."""
+def load_tensors(
+    path: str | os.PathLike[str], check: Check | None = None
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what `save_tensors` wrote; `check` as in `load_model`."""
     try:
-        with safe_open(path, framework="pt") as file:
-            facts = json.loads(file.metadata()["annotmix"])
-        if not isinstance(facts, dict):
-            raise TypeError("its facts must be an object")
+        layout, metadata = read_layout(Path(path))
+        require_memory(layout)
+        facts = decode(json.loads(metadata["annotmix"]), dict[str, Any])
+        if check is not None:
+            check(facts, layout)
         return load_file(path), facts
-    except (SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
+    except ModelFileError:
+        raise
+    except (SafetensorError, KeyError, ValueError, RecursionError) as error:
         raise ModelFileError(
             f"{str(path)!r} is damaged or not written by annotmix ({error}). Remove it to start again."
         ) from error
