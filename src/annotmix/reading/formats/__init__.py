@@ -56,6 +56,8 @@ class LabelRows:
         Where the file carries them.
     weight : array of float, shape (n,), optional
         nan where a row has none.
+    time : array of float, shape (n,), optional
+        When each label was given, in seconds since 1970, UTC; nan where it is unknown.
     """
 
     item: NDArray[Any]
@@ -64,6 +66,7 @@ class LabelRows:
     notes: list[str]
     texts: Mapping[str, str] = field(default_factory=dict)
     weight: NDArray[np.float64] | None = None
+    time: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
