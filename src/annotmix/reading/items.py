@@ -52,6 +52,8 @@ class Items:
     sources : list of Source
     id_column : str, optional
         The column that held the ids.
+    unclear : frozenset of str
+        Ids of items that fit a labelled item, but not only it, so that its labels are left out.
     """
 
     kind: str
@@ -60,6 +62,7 @@ class Items:
     notes: list[str]
     sources: list[Source]
     id_column: str | None = None
+    unclear: frozenset[str] = frozenset()
 
 
 def read_features(
@@ -150,10 +153,16 @@ def read_images(folder: Path, wanted: Sequence[str] = (), show: bool = True) -> 
         notes.append(f"{len(wrong)} images cannot be read and were skipped: {', '.join(wrong[:5])}{more}.")
     if not readable:
         raise ValueError(f"No image in {str(folder)!r} can be read. {' '.join(notes)}")
-    ids, naming = image_ids(folder, readable, set(wanted))
-    notes.insert(0, f"{folder.name}: {len(readable)} images, named by {naming}.")
+    names = image_ids(folder, readable, set(wanted))
+    notes.insert(0, f"{folder.name}: {len(readable)} images, named by {names.rule}.")
+    for item, files in list(names.unclear.items())[:1]:
+        notes.append(
+            f"{len(names.unclear)} labelled items fit several images, or one image fits several of them; "
+            f"their labels are left out (the first: {item!r:.100} and {some(files)})."
+        )
     source = Source("images", folder.name, digest.hexdigest(), len(readable))
-    return Items("images", ids, readable, notes, [source])
+    unclear = frozenset(file for files in names.unclear.values() for file in files)
+    return Items("images", names.ids, readable, notes, [source], unclear=unclear)
 
 
 def _image_files(folder: Path) -> list[Path]:

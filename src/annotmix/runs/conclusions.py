@@ -86,6 +86,7 @@ def _together(weights: Mapping[str, Any]) -> str:
 
 
 def warnings_of(findings: Findings) -> list[str]:
-    """Messages that a reader of the results must not miss: doubts, and that features do not help."""
+    """Messages that a reader of the results must not miss: labels left out, doubts, useless features."""
     missed = [note for note in findings.notes if "not help" in note]
-    return list(dict.fromkeys([*doubts(findings.items), *missed]))
+    unmatched = [findings.unmatched.note] if findings.unmatched.note else []
+    return list(dict.fromkeys([*unmatched, *doubts(findings.items), *missed]))

@@ -89,10 +89,12 @@ def _findings(
 ) -> Findings:
     posterior = model.posterior_
     tables = make_tables(posterior, classifier_proba(model, X))
-    suggestions = make_table("suggestions", suggest_from(posterior, SUGGESTIONS))
+    suggestions = make_table(
+        "suggestions", suggest_from(posterior, SUGGESTIONS, exclude=inputs.unmatched.items)
+    )
     notes = [*inputs.notes, *doubts(tables["items"]), *_evidence(model_name(model), posterior)]
-    if n_lost := inputs.understood["n not matched"]:
-        notes.append(f"{n_lost} labelled items had no {inputs.items.kind} and were left out.")
+    if inputs.unmatched.note:
+        notes.insert(0, inputs.unmatched.note)
     findings = Findings(
         title=f"{model_name(model)} on {', '.join(path.name for path in request.labels[:3])}",
         classes=np.array([str(name) for name in model.classes_], dtype=object),
@@ -103,6 +105,7 @@ def _findings(
         settings=_settings(request, inputs, preparation, model),
         inputs=[asdict(source) for source in inputs.sources],
         notes=notes,
+        unmatched=inputs.unmatched,
     )
     return score(findings, inputs.truth) if inputs.truth else findings
 

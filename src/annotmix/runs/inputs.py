@@ -23,6 +23,7 @@ from annotmix.reading import (
 )
 from annotmix.reading.input_files import Source
 from annotmix.runs.request import Request
+from annotmix.runs.unmatched import Unmatched, find_unmatched
 
 Say = Callable[[str], None]
 
@@ -59,6 +60,8 @@ class Inputs:
     notes : list of str
         Notes about what was read, changed and left out.
     sources : list of Source
+    unmatched : Unmatched
+        Labels that were left out because their items were not found.
     """
 
     annotations: Annotations
@@ -68,6 +71,7 @@ class Inputs:
     understood: dict[str, Any]
     notes: list[str]
     sources: list[Source]
+    unmatched: Unmatched
 
 
 def read_inputs(request: Request, progress: bool) -> Inputs:
@@ -85,6 +89,9 @@ def read_inputs(request: Request, progress: bool) -> Inputs:
         _understood(labelled, annotations, items, lost),
         [*labelled.notes, *items.notes, *known.notes, *_remarks(annotations)],
         [*labelled.sources, *items.sources, *known.sources],
+        find_unmatched(
+            lost, annotations.items[annotations.labels_per_item == 0].tolist(), items.unclear, items.kind
+        ),
     )
 
 

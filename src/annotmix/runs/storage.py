@@ -16,8 +16,9 @@ from annotmix._common.files import load_array, save_array, to_json, write_text
 from annotmix.runs.findings import Findings, Preview
 from annotmix.runs.report.run import write_report
 from annotmix.runs.spreadsheet import to_csv
+from annotmix.runs.unmatched import Unmatched
 
-FORMAT = 2
+FORMAT = 3
 #: The CSV files and their contents.
 FILES = {
     "items.csv": "the most probable label of every item",
@@ -49,6 +50,7 @@ def save_findings(folder: Path, findings: Findings) -> None:
         "settings": to_json(findings.settings),
         "inputs": to_json(findings.inputs),
         "notes": list(findings.notes),
+        "unmatched": findings.unmatched._asdict(),
     }
     save_array(folder / "confusion.npy", findings.confusion)
     write_text(folder / "findings.json", json.dumps(saved, ensure_ascii=False, allow_nan=False))
@@ -72,6 +74,7 @@ def load_findings(folder: Path) -> Findings:
             settings=saved["settings"],
             inputs=saved["inputs"],
             notes=[str(note) for note in saved["notes"]],
+            unmatched=Unmatched(str(saved["unmatched"]["note"]), list(map(str, saved["unmatched"]["items"]))),
             **{name: _table_from_json(saved["tables"][name]) for name in _TABLES},
         )
     except FileNotFoundError:
