@@ -27,7 +27,7 @@ def write(folder, content, name="labels.csv"):
     [
         ("task,wroker,label\na,b,c\n", r"'task', 'wroker', 'label'.*Did you mean 'wroker'"),
         ("task,worker,lable\na,b,c\n", r"no column for the label.*'lable'\. Did you mean 'lable'.*--label"),
-        ("a,b\n1,2\n", r"no column for the annotator.*--format wide"),
+        ("a,b\n1,2\n", r"no column for the annotator.*--annotators NAMES"),
         (HEADER, "no rows"),
         ("", "is empty"),
         ("task,worker,label\na,b,c,d\n", "more fields"),

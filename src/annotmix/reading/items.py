@@ -16,6 +16,7 @@ import pandas as pd
 from annotmix._common.progress import Progress
 from annotmix._common.words import some
 from annotmix.labels.columns import find_column, guess_column
+from annotmix.reading.containers import is_packed
 from annotmix.reading.image_names import image_ids
 from annotmix.reading.input_files import (
     InputFile,
@@ -214,10 +215,11 @@ def _read_ids(path: Path) -> tuple[list[str], list[str]]:
             )
         values = values.tolist()
     else:
-        text, notes = ("", []) if is_parquet(data) else decode(data, path.name)
+        binary = is_parquet(data) or is_packed(data)
+        text, notes = ("", []) if binary else decode(data, path.name)
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         values = lines
-        if is_parquet(data) or is_json(text) or any(mark in lines[0] for mark in ",;\t"):
+        if binary or is_json(text) or any(mark in lines[0] for mark in ",;\t"):
             table = InputFile(path).table
             values = table[find_column(table.columns, "item", None, path.name)]
         elif guess_column(lines[:1], "item") is not None:

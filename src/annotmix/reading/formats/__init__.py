@@ -34,6 +34,16 @@ class Columns:
         Labels that stand for no label, besides the usual ones.
     weight : str, optional
         Column of the labels' weights, in a table with one row per label.
+    annotators : tuple of str
+        Columns of the annotators, in a table with one column per annotator; by default they are recognised.
+    exclude : tuple of str
+        Columns of such a table that are no annotators.
+    text : str, optional
+        Column of the items' texts, in a table.
+    fold_case : bool
+        Make one class of labels that differ only in upper and lower case or in spaces.
+    rename : mapping of label to class
+        Other names for labels; "" makes one a missing label.
     """
 
     item: str | None = None
@@ -41,6 +51,11 @@ class Columns:
     label: str | None = None
     missing: tuple[str, ...] = ()
     weight: str | None = None
+    annotators: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    text: str | None = None
+    fold_case: bool = False
+    rename: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +72,9 @@ class LabelRows:
     weight : array of float, shape (n,), optional
         nan where a row has none.
     time : array of float, shape (n,), optional
-        When each label was given, in seconds since 1970, UTC; nan where it is unknown.
+        When a label was given, in seconds since 1970 (UTC); nan where it is unknown.
+    used : tuple of str
+        Columns of a table that hold annotators, labels, weights and times, and so are no features.
     """
 
     item: NDArray[Any]
@@ -67,6 +84,7 @@ class LabelRows:
     texts: Mapping[str, str] = field(default_factory=dict)
     weight: NDArray[np.float64] | None = None
     time: NDArray[np.float64] | None = None
+    used: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
