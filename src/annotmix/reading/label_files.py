@@ -17,6 +17,7 @@ from annotmix.reading.class_names import offers, with_names, with_spelling
 from annotmix.reading.containers import is_table_name
 from annotmix.reading.formats import FORMATS, Columns, Format, LabelRows
 from annotmix.reading.formats.long import one_per_annotator
+from annotmix.reading.hugging_face import DatasetFiles, is_dataset
 from annotmix.reading.input_files import InputFile, Source
 from annotmix.reading.values import as_ids, as_texts, in_order
 
@@ -72,7 +73,11 @@ def read_labels(
         )
     columns = columns or Columns()
     listed, said = _files(paths)
-    files = [file for path in listed for file in InputFile.each(path)]
+    files = [
+        file
+        for path in listed
+        for file in ([DatasetFiles(path)] if is_dataset(path) else InputFile.each(path))
+    ]
     chosen = _recognised(files, columns) if format is None else FORMATS[format]
     parts = chosen.read(files, columns)
     if columns.weight is not None and any(part.weight is None for part in parts):
@@ -141,7 +146,7 @@ def _files(paths: Sequence[str | Path]) -> tuple[list[Path], list[str]]:
     """The files themselves, and notes; a folder stands for its JSON files, or else for its tables."""
     listed, notes = list[Path](), list[str]()
     for path in map(Path, paths):
-        if not path.is_dir():
+        if not path.is_dir() or is_dataset(path):
             listed.append(path)
             continue
         visible = (file for file in path.iterdir() if not file.name.startswith((".", "~")))

@@ -49,17 +49,18 @@ def parse_times(values: pd.Series) -> Floats | None:
 def as_seconds(value: Any) -> float:
     """One time as seconds since 1970, nan where a value is no time; in the forms of `parse_times`."""
     if isinstance(value, str):
-        text = value.strip()
+        text = value.strip()[:64]
         if _ISO.fullmatch(text):
-            date = pd.to_datetime(text.replace(",", "."), utc=True, format="ISO8601", errors="coerce")
-            return float(date.timestamp()) if date is not pd.NaT else math.nan
-        value = text[:30]
-    elif isinstance(value, datetime):
-        return (value if value.tzinfo is not None else value.replace(tzinfo=UTC)).timestamp()
-    elif isinstance(value, bool):
-        return math.nan
+            try:
+                value = datetime.fromisoformat(text.upper().replace("UTC", "Z").replace(" Z", "Z"))
+            except ValueError:
+                return math.nan
+        else:
+            value = text
     try:
-        number = float(value)
+        if isinstance(value, datetime):
+            return (value if value.tzinfo is not None else value.replace(tzinfo=UTC)).timestamp()
+        number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
         return math.nan
     return next((number / unit for unit in _UNITS if _FIRST <= number / unit < _LAST), math.nan)

@@ -121,6 +121,10 @@ FORMATS = {
         Format("long", "a table with one row per label", f"{__name__}.long"),
         Format("wide", "a table with one row per item and one column per annotator", f"{__name__}.wide"),
         Format("doccano", "an export of doccano, one file per annotator", f"{__name__}.doccano"),
+        Format(
+            "lists", "a table with one row per item and lists of annotators and labels", f"{__name__}.lists"
+        ),
+        Format("argilla", "an export of Argilla", f"{__name__}.argilla"),
         Format("label-studio", "an export of Label Studio", f"{__name__}.label_studio"),
         Format("prodigy", "an export of Prodigy", f"{__name__}.prodigy"),
     )

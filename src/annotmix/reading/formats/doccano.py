@@ -1,6 +1,8 @@
-"""doccano's JSON Lines export: one file per annotator, named after the annotator.
+"""doccano's exports: a ZIP file or folder with one file per annotator, named after the annotator.
 
-A line has `id`, `text` (or `data`, or `filename` of an image) and its classes in `label`, `labels` or `cats`.
+An entry has `id`, `text` (or `data`, or `filename` of an image), `Comments`, and its classes in `label`,
+`labels` or `cats`: a list in JSON and JSON Lines, text such as "good#long" in CSV. A project whose annotators
+share their labels has one file, `all`, that does not name them.
 """
 
 from __future__ import annotations
@@ -12,15 +14,20 @@ from annotmix._common.words import some
 from annotmix.reading.formats import Columns, LabelRows
 from annotmix.reading.formats.records import Collector, first_text, identifier, most_records, records_of
 from annotmix.reading.input_files import InputFile, Record
+from annotmix.reading.texts import as_text
 
 _LABELS = ("label", "labels", "cats")
+#: Columns of a CSV export.
+_COLUMNS = ("id", "label", "Comments")
 
 
 def recognises(file: InputFile, columns: Columns) -> bool:
-    """Whether records hold classes, and no field names the annotator."""
-    return columns.annotator is None and most_records(
-        file, lambda record: any(isinstance(record.get(key), list | dict) for key in _LABELS)
-    )
+    """Whether records hold classes, or a table has doccano's columns, and no field names the annotator."""
+    if columns.annotator is not None or file.path.is_dir():
+        return False
+    if file.records is None:
+        return set(_COLUMNS) <= set(file.table.columns)
+    return most_records(file, lambda record: any(isinstance(record.get(key), list | dict) for key in _LABELS))
 
 
 def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
@@ -30,14 +37,22 @@ def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
         raise ValueError(
             f"Two files have the same name, {some(names)}; the annotator is named after the file."
         )
-    by_annotator = {file.path.stem: records_of(file) for file in files}
+    if names == ["all"]:
+        raise ValueError(
+            f"{files[0].name!r} is the export of a doccano project whose annotators share their labels, and "
+            "does not say who gave which. Export a project without shared annotations, or rename the file if "
+            "one annotator gave all labels."
+        )
+    by_annotator = {
+        file.path.stem: _split(file) if file.records is None else records_of(file) for file in files
+    }
     notes = [
         f"doccano's export, one file per annotator: {', '.join(names[:5])}{', …' if len(names) > 5 else ''}."
     ]
     by_text = columns.item is None and _ids_differ(by_annotator)
     if by_text:
         notes.append("The same id has different texts in different files; texts tell items apart.")
-    labels, numbers = Collector(), dict[str, str]()
+    labels, numbers = Collector(columns.missing), dict[str, str]()
     for annotator, records in by_annotator.items():
         for number, record in enumerate(records):
             where = f"{annotator}, entry {number}"
@@ -58,6 +73,21 @@ def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
             else:
                 labels.leave_out("entries with several classes" if classes else "entries without a class")
     return [labels.rows(*notes)]
+
+
+def _split(file: InputFile) -> list[Record]:
+    """The rows of a CSV export with lists of classes, which CSV joins by "#".
+
+    A class may have a "#" in its name: only classes that also occur alone are split off.
+    """
+    rows: list[Record] = file.table.to_dict("records")
+    cells = {as_text(row["label"]) for row in rows} - {""}
+    parts = {cell: cell.split("#") for cell in cells}
+    several = {cell: own for cell, own in parts.items() if len(own) > 1 and cells.issuperset(own)}
+    for row in rows:
+        cell = as_text(row["label"])
+        row["label"] = several.get(cell, [cell] if cell else [])
+    return rows
 
 
 def _classes(record: Record, field: str | None, where: str) -> list[Any]:

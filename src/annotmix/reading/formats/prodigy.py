@@ -1,8 +1,8 @@
 """Prodigy's JSON Lines export: one line per answer of a session.
 
-A line has `_session_id` or `_annotator_id`, `_input_hash`, `answer` ("accept", "reject" or "ignore"), and
-either the options that were chosen in `accept`, or one `label` that was accepted or rejected. See
-prodi.gy/docs.
+A line has `_session_id` or `_annotator_id`, `_input_hash`, `_timestamp`, `answer` ("accept", "reject" or
+"ignore"), and either the options that were chosen in `accept`, or one `label` that was accepted or rejected.
+See prodi.gy/docs.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _read(name: str, records: list[Record], columns: Columns) -> LabelRows:
         if not _is_choice(record) and record.get("label") is not None
     }
     binary = next(iter(offered)) if len(offered) == 1 else None
-    labels = Collector()
+    labels = Collector(columns.missing)
     for number, record in enumerate(records):
         item = _item(record, columns.item, f"{name}, entry {number}")
         labels.text(item, first_text(record))
@@ -53,21 +53,21 @@ def _read(name: str, records: list[Record], columns: Columns) -> LabelRows:
             if columns.annotator is None
             else record.get(columns.annotator)
         )
-        answer = record.get("answer")
+        answer, time = record.get("answer"), record.get("_timestamp")
         if answer not in ("accept", "reject"):
             labels.leave_out("ignored answers")
         elif _is_choice(record):
             chosen = record["accept"] if answer == "accept" else []
             if len(chosen) == 1:
-                labels.add(item, annotator, chosen[0])
+                labels.add(item, annotator, chosen[0], time)
             else:
                 labels.leave_out("answers with several choices" if chosen else "answers without a choice")
         elif record.get("label") is None:
             labels.leave_out("answers without a label")
         elif answer == "accept":
-            labels.add(item, annotator, record["label"])
+            labels.add(item, annotator, record["label"], time)
         elif binary is not None:
-            labels.add(item, annotator, f"not {binary}")
+            labels.add(item, annotator, f"not {binary}", time)
         else:
             labels.leave_out("rejected labels (they do not say which of the others is right)")
     return labels.rows(f"{name}: Prodigy's export, one line per answer.")

@@ -68,9 +68,9 @@ def records_of(file: InputFile) -> list[Record]:
     return file.records
 
 
-def most_records(file: InputFile, looks: Callable[[Record], bool]) -> bool:
+def most_records(records: InputFile | Sequence[Record], looks: Callable[[Record], bool]) -> bool:
     """Whether most of the first records look like this; a single odd record does not decide."""
-    head = (file.records or [])[:20]
+    head = (records.records or [] if isinstance(records, InputFile) else records)[:20]
     return sum(map(looks, head)) * 2 > len(head)
 
 
