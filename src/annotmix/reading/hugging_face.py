@@ -118,21 +118,28 @@ def _json(path: Path) -> Mapping[str, Any]:
 
 
 def _read(path: Path) -> Any:
-    import pyarrow as pa
-    from pyarrow import parquet
-
+    """The table in a file of Arrow or Parquet, checked: offsets in a damaged file may point anywhere."""
     try:
-        if path.suffix.lower() == ".parquet":
-            return parquet.read_table(path)
-        with pa.OSFile(str(path)) as file:
-            try:
-                return pa.ipc.open_stream(file).read_all()
-            except pa.ArrowInvalid:
-                file.seek(0)
-                return pa.ipc.open_file(file).read_all()
+        table = _open(path)
+        table.validate(full=True)
     except Exception as error:  # the readers raise many kinds
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise ValueError(f"{str(path)!r} is not a whole file of Arrow or Parquet: {first:.200}") from None
+    return table
+
+
+def _open(path: Path) -> Any:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    if path.suffix.lower() == ".parquet":
+        return parquet.read_table(path)
+    with pa.OSFile(str(path)) as file:
+        try:
+            return pa.ipc.open_stream(file).read_all()
+        except pa.ArrowInvalid:
+            file.seek(0)
+            return pa.ipc.open_file(file).read_all()
 
 
 def _named(table: Any, notes: list[str]) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from annotmix._common.words import some
 from annotmix.reading.image_names import plain_name
 
-_WORDS = {"features": "row of features", "text": "text", "images": "image"}
+_WORDS = {"features": "features", "text": "text", "images": "image"}
 
 
 class Unmatched(NamedTuple):
@@ -48,8 +48,10 @@ def find_unmatched(
         return NOTHING_UNMATCHED
     plain = {plain_name(name) for name in lost} - {""}
     items = [name for name in unlabelled if name in unclear or plain_name(name) in plain]
-    note = f"{len(lost)} labelled items fit no single {_WORDS[kind]}, and their labels were left out: "
-    note += f"{some(list(lost))}."
+    note = (
+        f"{len(lost)} labelled items have no matching {_WORDS[kind]}, and their labels were left out: "
+        f"{some(list(lost))}."
+    )
     if items:
         note += (
             f" {len(items)} items without labels have similar names and are not suggested for labelling: "

@@ -99,9 +99,10 @@ def _responses(record: Record) -> Iterator[_Response]:
             for question, value in as_record(own.get("values")).items():
                 yield _response(question, own, as_record(value).get("value"))
     elif "annotation_agent" in record:
-        own = {"user_id": record.get("annotation_agent"), "updated_at": record.get("event_timestamp")}
+        # its event_timestamp is the time of the record, not of the annotation
+        own = {"user_id": record.get("annotation_agent"), "status": record.get("status")}
         if record.get("annotation") not in (None, [], ""):
-            yield _response("annotation", {**own, "status": record.get("status")}, record["annotation"])
+            yield _response("annotation", own, record["annotation"])
     for key, listed in record.items():
         if (
             isinstance(key, str)

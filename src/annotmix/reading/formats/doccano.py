@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from annotmix._common.words import some
+from annotmix.labels.columns import find_column
 from annotmix.reading.formats import Columns, LabelRows
-from annotmix.reading.formats.records import Collector, first_text, identifier, most_records, records_of
+from annotmix.reading.formats.records import Collector, first_text, identifier, most_records
 from annotmix.reading.input_files import InputFile, Record
 from annotmix.reading.texts import as_text
 
@@ -43,9 +44,7 @@ def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
             "does not say who gave which. Export a project without shared annotations, or rename the file if "
             "one annotator gave all labels."
         )
-    by_annotator = {
-        file.path.stem: _split(file) if file.records is None else records_of(file) for file in files
-    }
+    by_annotator = _by_annotator(files, columns.label or "label")
     notes = [
         f"doccano's export, one file per annotator: {', '.join(names[:5])}{', …' if len(names) > 5 else ''}."
     ]
@@ -75,19 +74,28 @@ def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
     return [labels.rows(*notes)]
 
 
-def _split(file: InputFile) -> list[Record]:
-    """The rows of a CSV export with lists of classes, which CSV joins by "#".
+def _by_annotator(files: Sequence[InputFile], key: str) -> Mapping[str, list[Record]]:
+    """The records by annotator, with lists of classes, which CSV joins by "#".
 
-    A class may have a "#" in its name: only classes that also occur alone are split off.
+    A class may have a "#" in its name: a label is split where one of its parts occurs alone.
     """
-    rows: list[Record] = file.table.to_dict("records")
-    cells = {as_text(row["label"]) for row in rows} - {""}
-    parts = {cell: cell.split("#") for cell in cells}
-    several = {cell: own for cell, own in parts.items() if len(own) > 1 and cells.issuperset(own)}
-    for row in rows:
-        cell = as_text(row["label"])
-        row["label"] = several.get(cell, [cell] if cell else [])
-    return rows
+    tables = [file for file in files if file.records is None]
+    columns = (file.table[find_column(file.table.columns, "label", key, file.name)] for file in tables)
+    cells = {as_text(cell) for column in columns for cell in column}
+    several = {
+        cell: parts
+        for cell in cells
+        if len(parts := cell.split("#")) > 1 and all(parts) and not cells.isdisjoint(parts)
+    }
+    by_annotator: dict[str, list[Record]] = {}
+    for file in files:
+        records = file.table.to_dict("records") if file.records is None else file.records
+        if file.records is None:
+            for record in records:
+                cell = as_text(record[key])
+                record[key] = several.get(cell, [cell] if cell else [])
+        by_annotator[file.path.stem] = records
+    return by_annotator
 
 
 def _classes(record: Record, field: str | None, where: str) -> list[Any]:
