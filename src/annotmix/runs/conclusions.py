@@ -10,6 +10,7 @@ import pandas as pd
 
 from annotmix.labels.posterior import n_probably_wrong
 from annotmix.runs.findings import Findings, doubts
+from annotmix.runs.leaks import LEAKS
 
 
 def probably_wrong(labels: pd.DataFrame) -> tuple[int, int]:
@@ -86,6 +87,6 @@ def _together(weights: Mapping[str, Any]) -> str:
 
 
 def warnings_of(findings: Findings) -> list[str]:
-    """Messages that a reader of the results must not miss: doubts, and that features do not help."""
-    missed = [note for note in findings.notes if "not help" in note]
+    """Messages that a reader must not miss: doubts, and that features help too little or too much."""
+    missed = [note for note in findings.notes if "not help" in note or LEAKS in note]
     return list(dict.fromkeys([*doubts(findings.items), *missed]))
