@@ -182,16 +182,16 @@ class _Cells:
         """What a column holds in place of labels, by its values alone."""
         own = self.counts[column]
         n, distinct = sum(own.values()), len(own)
-        if n < 4 or 2 * self._shared(column) > n:
+        if n < 4 or 10 * self._shared(column) > n:
             return None
         if _share(own, _DATE.fullmatch) >= 0.9:
             return "dates"
         if _share(own, _LINK.fullmatch) >= 0.9:
             return "links or files"
-        if _share(own, _DECIMAL.fullmatch) >= 0.5 and (distinct > 30 or distinct >= max(5, 0.3 * n)):
+        if _share(own, _DECIMAL.fullmatch) >= 0.5 and (distinct > 30 or distinct >= max(15, 0.7 * n)):
             return "measured numbers"
         words = sum(len(value.split()) * count for value, count in own.items()) / n
-        if n >= 8 and 2 * distinct > n and words >= 4:
+        if distinct >= max(12, 0.9 * n) and words >= 4:
             return "free text"
         if distinct == n >= 30 and not self._shared(column) and self.repeating:
             return "a different value in every row"
@@ -208,12 +208,16 @@ class _Cells:
         best: tuple[float, str, str] | None = None
         for column in self.values:
             n, k, r = self._overlap(column, several)
-            if not n or k > UNLIKE_SHARE * n:
+            if not n or k > UNLIKE_SHARE * n or self._may_be_one_sided(column):
                 continue
             chance = float(bdtr(k, n, r))
             if chance * len(self.values) < IMPROBABLE and (best is None or chance < best[0]):
                 best = chance, column, self._unlike_words(column, k)
         return None if best is None else (best[1], best[2])
+
+    def _may_be_one_sided(self, column: str) -> bool:
+        """Whether a column has one value and gaps, as an annotator has who always gives the same class."""
+        return len(self.counts[column]) == 1 and None in self.values[column]
 
     def _labelled_rows(self) -> Any:
         """How many columns have a label in every row."""
@@ -264,7 +268,7 @@ class _Cells:
         groups: dict[str, list[str]] = {}
         for column in self.values:
             groups.setdefault(root(column), []).append(column)
-        large = [names for names in groups.values() if len(names) > 1]
+        large = [names for names in groups.values() if len(names) > 1 and len(self._classes(names)) > 1]
         rows = [self._rows(names) for names in large]
         if any((a & b).sum() >= _COMMON_ROWS for n, a in enumerate(rows) for b in rows[:n]):
             listed = " and ".join(f"{some(names)} ({some(self._classes(names), 3)})" for names in large[:3])

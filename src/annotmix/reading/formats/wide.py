@@ -80,7 +80,8 @@ def _read(name: str, table: pd.DataFrame, columns: Columns) -> LabelRows:
         label[label == "-1"] = None
     annotator = np.tile(np.array(annotators, dtype=object), len(table))
     texts = item_texts(table.drop(columns=annotators), key, items, columns.text, name, notes)
-    used = (*annotators, *choice.gold)
+    excluded = [column for column in columns.exclude if column in choice.left_out]
+    used = (*annotators, *choice.gold, *excluded)
     return LabelRows(np.repeat(items, len(annotators)), annotator, label, notes, texts, used=used)
 
 
