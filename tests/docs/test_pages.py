@@ -53,7 +53,13 @@ def test_the_tutorial_runs_from_csv_to_report(tmp_path, monkeypatch):
     assert "Checked against known labels" in (tmp_path / "run" / "report.html").read_text("utf-8")
 
 
-@pytest.mark.parametrize("name", ["long.csv", "wide.csv", "label-studio.json", "ann.jsonl", "answers.jsonl"])
+TABLES = ["long.csv", "wide.csv"]
+EXPORTS = [
+    "label-studio.json", "label-studio.csv", "argilla.json", "ann.jsonl", "answers.jsonl", "lists.jsonl",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TABLES + EXPORTS)
 def test_the_forms_of_labels_are_read(tmp_path, monkeypatch, name):
     text = dict(EXAMPLE.findall((DOCS / "your-data.md").read_text("utf-8")))[name]
     (tmp_path / name).write_text(text)
@@ -61,7 +67,7 @@ def test_the_forms_of_labels_are_read(tmp_path, monkeypatch, name):
     run(f"annotmix aggregate {name} --method mv --out found.csv")
     found = pd.read_csv(tmp_path / "found.csv")
     assert len(found) == 2
-    classes = {"cat", "dog"} if name.endswith(".csv") else {"good", "bad"}
+    classes = {"cat", "dog"} if name in TABLES else {"good", "bad"}
     assert set(found["label"]) <= classes
 
 

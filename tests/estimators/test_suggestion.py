@@ -68,6 +68,14 @@ def test_limits_hold_and_known_pairs_are_left_out(model, noisy):
     assert not several.duplicated(["item", "annotator"]).any()
 
 
+def test_excluded_items_are_not_suggested(model, noisy):
+    posterior = model.judge(noisy.X, noisy.Z)
+    first = suggest_from(posterior, 10)
+    others = suggest_from(posterior, 10, exclude=first["item"].tolist())
+    assert len(others) == 10
+    assert not set(first["item"]) & set(others["item"])
+
+
 def test_good_annotators_are_asked_first(model, noisy):
     first = annotmix.suggest(model, noisy.X, noisy.Z, 40, per_annotator=40)
     assert first["annotator"].isin([0, 1]).mean() > 0.7  # right in 95 % and 80 %

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from annotmix.reading import Columns, read_features, read_images, read_labels, read_texts
 
 HEADER = "task,worker,label\n"
+STUDIO = b"annotation_id,annotator,id,lead_time,mood\n1,2,3,4,a\n1,3,3,4,b\n"
 
 
 def write(folder, content, name="labels.csv"):
@@ -27,7 +29,7 @@ def write(folder, content, name="labels.csv"):
     [
         ("task,wroker,label\na,b,c\n", r"'task', 'wroker', 'label'.*Did you mean 'wroker'"),
         ("task,worker,lable\na,b,c\n", r"no column for the label.*'lable'\. Did you mean 'lable'.*--label"),
-        ("a,b\n1,2\n", r"no column for the annotator.*--format wide"),
+        ("a,b\n1,2\n", r"no column for the annotator.*--annotators NAMES"),
         (HEADER, "no rows"),
         ("", "is empty"),
         ("task,worker,label\na,b,c,d\n", "more fields"),
@@ -161,7 +163,18 @@ _VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
 )
-EXPORTS = [LABEL_STUDIO, DOCCANO["anna"], DOCCANO["ben"], PRODIGY]
+SAMPLES = Path(__file__).parent / "samples"
+EXPORTS = [
+    LABEL_STUDIO, DOCCANO["anna"], DOCCANO["ben"], PRODIGY,
+    *(
+        json.loads((SAMPLES / name).read_text("utf-8"))[:3]
+        for name in (
+            "label_studio/text_JSON_MIN.json", "argilla/flat.json", "argilla/records.json",
+            "argilla/v1_records.json", "argilla/v1_text.json",
+        )
+    ),
+    [{"text": "x", "annotators": ["ann", "bob"], "labels": [0, 1]}, {"annotators": ["ann"], "labels": ["1"]}],
+]  # fmt: skip
 
 
 def mangle(value, draw):
@@ -175,9 +188,9 @@ def mangle(value, draw):
     return value
 
 
-def only_a_value_error(paths, form):
+def only_a_value_error(paths, form, columns=None):
     try:
-        labelled = read_labels(paths, form)
+        labelled = read_labels(paths, form, columns)
     except ValueError:
         return
     table = labelled.annotations.to_long()
@@ -189,22 +202,24 @@ def only_a_value_error(paths, form):
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     data=st.data(),
-    which=st.integers(0, 3),
-    form=st.sampled_from([None, "label-studio", "doccano", "prodigy", "long"]),
+    which=st.integers(0, len(EXPORTS) - 1),
+    form=st.sampled_from([None, None, "label-studio", "doccano", "prodigy", "argilla", "lists", "long"]),
+    label=st.sampled_from([None, "mood"]),
 )
-def test_mangled_records(tmp_path, data, which, form):
+def test_mangled_records(tmp_path, data, which, form, label):
     records = mangle(EXPORTS[which], data.draw)
     text = (
         json.dumps(records) if data.draw(st.booleans()) or not isinstance(records, list) else lines(records)
     )
-    only_a_value_error([write(tmp_path, text.encode("utf-8", "surrogatepass"), "export.jsonl")], form)
+    path = write(tmp_path, text.encode("utf-8", "surrogatepass"), "export.jsonl")
+    only_a_value_error([path], form, Columns(label=label))
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     content=st.binary(max_size=80) | st.text(alphabet="ab,;\t\"\n\r'=-1.0", max_size=60).map(str.encode),
-    start=st.sampled_from([b"", HEADER.encode(), b"id,anna,ben\n", b"{", b"[{"]),
-    form=st.sampled_from([None, "long", "wide"]),
+    start=st.sampled_from([b"", HEADER.encode(), b"id,anna,ben\n", b"{", b"[{", STUDIO]),
+    form=st.sampled_from([None, None, "long", "wide", "doccano", "label-studio", "lists"]),
 )
 @example(content=b"a,b,c\n\x00", start=HEADER.encode(), form=None)
 def test_mangled_tables(tmp_path, content, start, form):

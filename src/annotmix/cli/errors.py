@@ -70,8 +70,8 @@ class Output:
 
             typer.echo(json.dumps(to_json(content), ensure_ascii=False, allow_nan=False))
 
-    def table(self, table: pd.DataFrame, out: Path | None, as_json: bool) -> None:
-        """Write a table to a CSV file, or print it as CSV or JSON."""
+    def table(self, table: pd.DataFrame, out: Path | None, as_json: bool, **more: pd.DataFrame) -> None:
+        """Write a table to a CSV file, or print it as CSV or JSON; `more` tables go into the JSON by name."""
         from annotmix._common.files import write_text
         from annotmix._common.spreadsheet import to_csv
 
@@ -79,7 +79,11 @@ class Output:
             write_text(out, to_csv(table))
             self.say(f"{len(table)} rows: {out}")
         if as_json:
-            rows = [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False)]
-            self.document({"rows": rows, "out": out})
+            others = {name: _records(own) for name, own in more.items()}
+            self.document({"rows": _records(table), **others, "out": out})
         elif out is None:
             typer.echo(to_csv(table), nl=False)
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False)]

@@ -9,13 +9,13 @@ import typer
 
 from annotmix.cli import options
 from annotmix.cli.errors import MISTAKES, Output, interruptible, one_line
-from annotmix.runs.request import DEFAULT_APPROACH, EPOCHS, Request
+from annotmix.runs.request import DEFAULT_APPROACH, EPOCHS, Request, split_names
 
 
 def fit(
     labels: options.Labels,
     features: Annotated[
-        Path | None, typer.Option(help="Features of the items: CSV, TSV, Parquet, JSON Lines or NPY.")
+        Path | None, typer.Option(help="Features of the items: CSV, TSV, Excel, Parquet, JSON Lines or NPY.")
     ] = None,
     text: Annotated[
         Path | None, typer.Option(help="Texts of the items: a table with a column of texts.")
@@ -60,13 +60,23 @@ def fit(
     include: Annotated[
         list[str] | None, typer.Option(help="A column that is a feature although it is called like a label.")
     ] = None,
-    exclude: Annotated[list[str] | None, typer.Option(help="A column that is no feature.")] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Columns that are no features, and no annotators in a table with one column per annotator; "
+            "separated by commas.",
+        ),
+    ] = None,
     form: options.Format = None,
     item: options.Item = None,
     annotator: options.Annotator = None,
     label: options.Label = None,
     weight: options.Weight = None,
+    annotators: options.Annotators = None,
     missing: options.Missing = None,
+    fold_case: options.FoldCase = False,
+    rename_classes: options.RenameClasses = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished run.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in the folder.")] = False,
     quiet: options.Quiet = False,
@@ -74,14 +84,18 @@ def fit(
 ) -> None:
     """Learn from labels and items: right labels, reliable annotators, items to label next.
 
+    The items are features, texts or images in another file, or texts in a column of the labels' own table.
+    Notes say how the files were read, and which option reads them otherwise.
+
     Example: annotmix fit labels.csv --features items.csv --out my-run
     """
     output = Output(quiet, as_json)
     request = Request(
         labels=tuple(labels), out=out, features=features, ids=ids, text=text, text_column=text_column,
         images=images, format=form, item=item, annotator=annotator, label=label, weight=weight,
-        item_column=item_column, missing=tuple(missing or ()), include=tuple(include or ()),
-        exclude=tuple(exclude or ()), encoder=encoder, model=model, approach=approach, epochs=epochs,
+        item_column=item_column, missing=tuple(missing or ()), annotators=split_names(annotators or ()),
+        fold_case=fold_case, rename_classes=rename_classes, include=tuple(include or ()),
+        exclude=split_names(exclude or ()), encoder=encoder, model=model, approach=approach, epochs=epochs,
         valid=valid, gold=gold, seed=seed, devices=devices, resume=resume, overwrite=overwrite,
     )  # fmt: skip
     with one_line(*MISTAKES), interruptible(lambda: _continue(request)):
@@ -98,31 +112,51 @@ def aggregate(
     labels: options.Labels,
     method: Annotated[
         str,
-        typer.Option(help="mv (majority vote), ds (Dawid–Skene) or crowd-kit:NAME, such as crowd-kit:GLAD."),
-    ] = "ds",
+        typer.Option(
+            help="posterior (as annotmix fit does it, without a classifier), ds (Dawid–Skene), mv (majority "
+            "vote) or crowd-kit:NAME, such as crowd-kit:GLAD."
+        ),
+    ] = "posterior",
     out: options.Csv = None,
+    out_annotators: Annotated[
+        Path | None, typer.Option(help="CSV file for the accuracy of every annotator.")
+    ] = None,
     seed: options.Seed = 0,
     form: options.Format = None,
     item: options.Item = None,
     annotator: options.Annotator = None,
     label: options.Label = None,
     weight: options.Weight = None,
+    annotators: options.Annotators = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAMES", help="Columns that are no annotators, in a table with one column per annotator."
+        ),
+    ] = None,
     missing: options.Missing = None,
+    fold_case: options.FoldCase = False,
+    rename_classes: options.RenameClasses = None,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """One label per item from labels alone, without features.
+    """One label per item with its probability, and the accuracy of annotators, from labels alone.
 
-    Example: annotmix aggregate labels.csv --method ds --out consensus.csv
+    Example: annotmix aggregate labels.csv --out consensus.csv --out-annotators annotators.csv
     """
     output = Output(quiet, as_json or out is None)
     with one_line(*MISTAKES), interruptible(lambda: "Nothing was written."):
         from annotmix.reading import Columns
         from annotmix.runs.aggregate import aggregate_file
 
-        columns = Columns(item, annotator, label, tuple(missing or ()), weight)
-        table = aggregate_file(labels, method, seed, form, columns, output.say)
-        output.table(table, out, as_json)
+        columns = Columns(
+            item, annotator, label, tuple(missing or ()), weight,
+            split_names(annotators or ()), split_names(exclude or ()), fold_case=fold_case,
+        )  # fmt: skip
+        result = aggregate_file(labels, method, seed, form, columns, rename_classes, output.say)
+        if out_annotators is not None:
+            output.table(result.annotators, out_annotators, as_json=False)
+        output.table(result.items, out, as_json, annotators=result.annotators)
 
 
 def demo(

@@ -12,8 +12,9 @@ from annotmix.reading.formats import FORMATS
 Labels = Annotated[
     list[Path],
     typer.Argument(
-        help="Files with labels (CSV, TSV, Parquet, JSON, JSON Lines): "
-        f"{'; '.join(entry.title for entry in FORMATS.values())}."
+        help="Files with labels, or a folder of them (CSV, TSV, Excel, Parquet, JSON, JSON Lines; also .gz "
+        f"and .zip): {'; '.join(entry.title for entry in FORMATS.values())}. Several tables without a column "
+        "of annotators are one per annotator, named after the file."
     ),
 ]
 Run = Annotated[Path, typer.Argument(help="The folder of a run, made by annotmix fit.")]
@@ -34,6 +35,24 @@ Weight = Annotated[
 ]
 Missing = Annotated[
     list[str] | None, typer.Option("--missing", help="A label that stands for no label; can be repeated.")
+]
+Annotators = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--annotators",
+        metavar="NAMES",
+        help="Columns of the annotators in a table with one column per annotator, separated by commas; by "
+        "default they are recognised.",
+    ),
+]
+FoldCase = Annotated[
+    bool, typer.Option("--fold-case", help="Cat, cat and CAT are one class, spelt as most labels spell it.")
+]
+RenameClasses = Annotated[
+    Path | None,
+    typer.Option(
+        "--rename-classes", help="Table with the columns old and new; an empty new makes no label of it."
+    ),
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="The same seed gives the same result.")]
 Csv = Annotated[Path | None, typer.Option(help="CSV file; without it, stdout.")]

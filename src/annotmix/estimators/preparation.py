@@ -26,6 +26,8 @@ MOST_LEVELS = 50
 OTHER = "(other)"
 #: Standardised values are clipped here, so that no input is infinite.
 LIMIT = 1e6
+#: Why columns are left out.
+_CONSTANT, _DIFFERENT = "constant or empty", "a different value in nearly every row"
 
 
 class SavedPreparation(Strict):
@@ -37,6 +39,7 @@ class SavedPreparation(Strict):
     scale: list[float]
     levels: dict[str, Annotated[list[str], msgspec.Meta(min_length=1)]]
     indicated: list[str]
+    left_out: dict[str, str]
 
     def __post_init__(self) -> None:
         numbers = {"median": self.median, "mean": self.mean, "scale": self.scale}
@@ -67,6 +70,8 @@ class Preparation:
         Categories of every categorical column; the last may be "(other)". A missing one gives zeros.
     indicated : list of str
         Columns of numbers that get a further column, 1 where the number is missing.
+    left_out : mapping of column to reason
+        Columns that are not used.
     """
 
     numeric: list[str]
@@ -75,6 +80,7 @@ class Preparation:
     scale: Floats
     levels: Mapping[str, list[str]] = field(default_factory=dict)
     indicated: list[str] = field(default_factory=list)
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def feature_names(self) -> list[str]:
@@ -120,7 +126,8 @@ class Preparation:
         """As JSON."""
         numbers = {key: getattr(self, key).tolist() for key in ("median", "mean", "scale")}
         return {
-            "numeric": self.numeric, **numbers, "levels": dict(self.levels), "indicated": self.indicated
+            "numeric": self.numeric, **numbers, "levels": dict(self.levels), "indicated": self.indicated,
+            "left_out": dict(self.left_out),
         }  # fmt: skip
 
     @classmethod
@@ -128,7 +135,7 @@ class Preparation:
         """The inverse of `to_dict`."""
         numbers = (np.array(own, dtype=np.float64) for own in (saved.median, saved.mean, saved.scale))
         median, mean, scale = numbers
-        return cls(saved.numeric, median, mean, scale, saved.levels, saved.indicated)
+        return cls(saved.numeric, median, mean, scale, saved.levels, saved.indicated, saved.left_out)
 
 
 def fit_preparation(table: pd.DataFrame, indicate: bool = False) -> tuple[Preparation, list[str]]:
@@ -142,7 +149,7 @@ def fit_preparation(table: pd.DataFrame, indicate: bool = False) -> tuple[Prepar
     """
     numbers: dict[str, Floats] = {}
     levels: dict[str, list[str]] = {}
-    left_out: dict[str, list[str]] = {"constant or empty": [], "a different value in nearly every row": []}
+    left_out: dict[str, str] = {}
     grouped = []
     for column in table.columns:
         values = _numbers(table[column])
@@ -153,13 +160,13 @@ def fit_preparation(table: pd.DataFrame, indicate: bool = False) -> tuple[Prepar
             if varied:
                 numbers[column] = values
             else:
-                left_out["constant or empty"].append(column)
+                left_out[column] = _CONSTANT
             continue
         own, rest = _levels(_categories(table[column]))
         if not own:
-            left_out["a different value in nearly every row"].append(column)
+            left_out[column] = _DIFFERENT
         elif len(own) == 1 and not rest:
-            left_out["constant or empty"].append(column)
+            left_out[column] = _CONSTANT
         else:
             levels[column] = own + ([OTHER] if rest else [])
             grouped += [f"{column!r} ({rest})"] if rest else []
@@ -175,10 +182,10 @@ def fit_preparation(table: pd.DataFrame, indicate: bool = False) -> tuple[Prepar
     scale = filled.std(axis=0)
     indicated = [column for column, lost in zip(numbers, missing, strict=True) if lost and indicate]
     mean, scale = filled.mean(axis=0), np.where(scale > 0, scale, 1.0)
-    made = Preparation(list(numbers), median, mean, scale, levels, indicated)
+    made = Preparation(list(numbers), median, mean, scale, levels, indicated, left_out)
     notes = []
     if numbers:
-        notes.append(f"{len(numbers)} columns of numbers were standardised.")
+        notes.append(f"{len(numbers)} columns of numbers were standardised: {some(list(numbers))}.")
     if levels:
         width = sum(map(len, levels.values()))
         notes.append(
@@ -193,7 +200,11 @@ def fit_preparation(table: pd.DataFrame, indicate: bool = False) -> tuple[Prepar
             f"{int(missing.sum())} missing numbers became the median of their column: "
             f"{', '.join(where[:5])}{more}."
         )
-    notes += [f"Columns left out, {why}: {some(columns)}." for why, columns in left_out.items() if columns]
+    notes += [
+        f"Columns left out, {why}: {some(columns)}."
+        for why in (_CONSTANT, _DIFFERENT)
+        if (columns := [column for column, reason in left_out.items() if reason == why])
+    ]
     return made, notes
 
 

@@ -111,15 +111,16 @@ def suggest_from(
     per_annotator: int | Mapping[Any, int] | None = None,
     cost: Mapping[Any, float] | None = None,
     credit: float = CREDIT,
+    exclude: Iterable[Any] = (),
 ) -> pd.DataFrame:
-    """`suggest`, from the posterior of the items."""
+    """`suggest`, from the posterior of the items; items in `exclude` are not suggested."""
     _require_number("budget", budget, whole=False)
     _require_number("per_item", per_item, whole=True)
     _require_number("credit", credit, whole=False, zero=True)
     who, names = _annotators(posterior, annotators, list(newcomers))
     price = _prices(cost, names)
     limit = _limits(per_annotator, names, budget, price)
-    rows = _items(posterior, budget / price.min(), per_item, len(who))
+    rows = _items(posterior, budget / price.min(), per_item, len(who), list(exclude))
     gain, performance = _expected(posterior, rows, who)
     labels = np.where(who < 0, 0, posterior.annotations.labels_per_annotator[who])
     free = _without_label(posterior, rows, who)
@@ -206,11 +207,17 @@ def _limits(
     return share
 
 
-def _items(posterior: Posterior, most_labels: float, per_item: int, n_annotators: int) -> Index:
+def _items(
+    posterior: Posterior, most_labels: float, per_item: int, n_annotators: int, exclude: list[Any]
+) -> Index:
     """Rows of the most uncertain items: no label has more information than the item's entropy."""
     n = min(math.ceil(most_labels), len(posterior.answer.q) * n_annotators)
     most = max(math.ceil(n / per_item), min(4 * n + 100, MOST_PAIRS // n_annotators))
-    return np.argsort(-_entropy(posterior.answer.q), kind="stable")[:most]
+    rows = np.argsort(-_entropy(posterior.answer.q), kind="stable")
+    if exclude:
+        barred = locate(np.array(exclude, dtype=object), posterior.annotations.items)
+        rows = rows[~np.isin(rows, barred)]
+    return rows[:most]
 
 
 def _expected(posterior: Posterior, rows: Index, who: Index) -> tuple[Floats, Floats]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from annotmix._common.words import some
@@ -26,12 +26,19 @@ ALIASES = {
         "value",
     ),
     "weight": ("weight",),
-    "truth": ("truth", "gold", "true", "truelabel", "goldlabel", "groundtruth", "correct", "target", "y"),
+    "truth": (
+        "truth", "gold", "true", "truelabel", "goldlabel", "groundtruth", "goldstandard", "trueclass",
+        "goldclass", "correctlabel", "correctanswer", "correct", "reference", "target", "gt", "y",
+    ),
     "text": (
         "text", "sentence", "content", "body", "document", "question", "comment", "review", "tweet",
         "message", "utterance", "title",
     ),
     "cost": ("cost", "price", "fee", "pay", "costperlabel"),
+    "time": (
+        "timestamp", "createdat", "submittedat", "annotatedat", "labeledat", "labelledat", "completedat",
+        "answeredat", "updatedat", "created", "submitted", "submittime", "datetime", "date", "time",
+    ),
     "load": ("load", "limit", "capacity", "most", "maxlabels"),
 }  # fmt: skip
 #: A true label may also stand in a column that is called like a label.
@@ -98,6 +105,11 @@ def guess_column(columns: Sequence[Any], role: str) -> str | None:
     for column in columns:
         by_name.setdefault(_plain(column), str(column))
     return next((by_name[alias] for alias in ALIASES[role] if alias in by_name), None)
+
+
+def called(name: Any, aliases: Collection[str]) -> bool:
+    """Whether a column has one of these names, compared without case and punctuation."""
+    return _plain(name) in aliases
 
 
 def near_column(columns: Sequence[Any], role: str) -> str | None:

@@ -14,7 +14,14 @@ from annotmix.labels.annotations import Annotations
 
 
 def fit_predict(annotations: Annotations, name: str, random_state: Any = None, **params: Any) -> pd.Series:
-    """The label of every item by crowd-kit's aggregator `name`, under the names crowd-kit returns.
+    """The label of every item by crowd-kit's aggregator `name`; parameters as in `fit_predict_proba`."""
+    return fit_predict_proba(annotations, name, random_state, **params)[0]
+
+
+def fit_predict_proba(
+    annotations: Annotations, name: str, random_state: Any = None, **params: Any
+) -> tuple[pd.Series, pd.DataFrame | None]:
+    """The label of every item by crowd-kit's aggregator `name`, and class probabilities where it has some.
 
     Parameters
     ----------
@@ -38,7 +45,7 @@ def fit_predict(annotations: Annotations, name: str, random_state: Any = None, *
             '"mv" or "ds", which count a label by its weight.'
         )
     if not len(annotations):
-        return pd.Series(dtype=object)
+        return pd.Series(dtype=object), None
     aggregator = aggregators[name]
     if random_state is not None and "random_state" in inspect.signature(aggregator).parameters:
         params["random_state"] = _seed(random_state)
@@ -46,7 +53,10 @@ def fit_predict(annotations: Annotations, name: str, random_state: Any = None, *
     call = {key: params.pop(key) for key in list(params) if key in of_the_call}
     with _global_randomness_kept():
         table = annotations.to_long().rename(columns={"item": "task", "annotator": "worker"})
-        return aggregator(**params).fit_predict(table, **call)
+        made = aggregator(**params)
+        labels = made.fit_predict(table, **call)
+    probabilities = getattr(made, "probas_", None)
+    return labels, probabilities if isinstance(probabilities, pd.DataFrame) else None
 
 
 def classification_aggregators() -> dict[str, Any]:

@@ -17,7 +17,6 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from annotmix.labels.confusion import Floats
 from annotmix.labels.names import Index
@@ -100,6 +99,8 @@ class _Factors:
                 [np.bincount(self.annotator, by_label, self.n_annotators), slope.sum(axis=0)]
             )
             return value + penalty / 2 * values @ values, gradient + penalty * values
+
+        from scipy.optimize import minimize  # slow to import
 
         return np.asarray(minimize(loss, np.zeros(self.n), jac=True, method="L-BFGS-B").x)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import betaincinv
 
 from annotmix._common.words import some
 from annotmix.labels.aggregation import gold_positions
@@ -172,8 +173,6 @@ def annotator_table(annotations: Annotations, q: Floats) -> pd.DataFrame:
     that of a Beta distribution with the mean (r + 1/2) / (n + 1) of Jeffreys' and the variance of Jeffreys'
     plus Σ r_p (1 − r_p) / (n + 1)², as it is not known which labels are right.
     """
-    from scipy.stats import beta  # slow to import
-
     a = annotations
     weight = np.ones(len(a)) if a.weight is None else a.weight
     sure, M = q[a.item, a.label], a.n_annotators
@@ -183,7 +182,7 @@ def annotator_table(annotations: Annotations, q: Floats) -> pd.DataFrame:
     variance = mean * (1 - mean) / (n + 2) + unsure / (n + 1) ** 2
     size = np.maximum(mean * (1 - mean) / variance - 1, 1e-3)
     low, high = (
-        beta.ppf(p, mean * size, (1 - mean) * size) for p in ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2)
+        betaincinv(mean * size, (1 - mean) * size, p) for p in ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2)
     )
     table = pd.DataFrame(
         {"accuracy": mean, "low": low, "high": high, "n_labels": a.labels_per_annotator},
@@ -193,10 +192,10 @@ def annotator_table(annotations: Annotations, q: Floats) -> pd.DataFrame:
 
 
 def _annotations(labels: Any, pred_probs: Any) -> Annotations:
-    from annotmix.labels.accepted import as_annotations, is_long  # it imports scikit-learn
-
     if isinstance(labels, Annotations):
         return labels
+    from annotmix.labels.accepted import as_annotations, is_long  # it imports scikit-learn
+
     if isinstance(labels, pd.DataFrame) and is_long(labels):
         items = pred_probs.index if isinstance(pred_probs, pd.DataFrame) else None
         return Annotations.from_long(labels, items=items)

@@ -16,6 +16,8 @@ import numpy as np
 import pandas as pd
 
 from annotmix._common.spreadsheet import may_be_guarded, unguard_table
+from annotmix._common.words import some
+from annotmix.reading.containers import is_packed, read_excel, unpack
 
 Record = dict[str, Any]
 #: Maximum number of columns; messages list columns, and keys of records become columns.
@@ -53,7 +55,8 @@ class Source:
 class InputFile:
     """A file, parsed as far as its format need not be known: records of JSON, or a table of anything else.
 
-    Cells of delimited text stay text ("007" is not 7); cells of Parquet and JSON keep their type.
+    Cells of delimited text stay text ("007" is not 7); cells of Parquet, Excel and JSON keep their type. A
+    file in gzip or ZIP is unpacked.
 
     Attributes
     ----------
@@ -66,20 +69,43 @@ class InputFile:
 
     def __init__(self, path: Path):
         data = read_bytes(path)
-        self.path, self.notes = path, list[str]()
+        files = unpack(data, path.name)
+        if len(files) > 1:
+            raise ValueError(
+                f"{path.name!r} holds {len(files)} files, {some([name for name, _ in files])}; expected one. "
+                "Unpack it and name the file."
+            )
+        self._parse(path, files[0][1], hashlib.sha256(data).hexdigest())
+
+    @classmethod
+    def each(cls, path: Path) -> list[InputFile]:
+        """The file, or each of the files in a ZIP file, under their own names."""
+        data, made = read_bytes(path), []
+        files = unpack(data, path.name)
+        for name, content in files:
+            file = cls.__new__(cls)
+            file._parse(Path(name) if len(files) > 1 else path, content, hashlib.sha256(data).hexdigest())
+            made.append(file)
+        return made
+
+    def _parse(self, path: Path, data: bytes, sha256: str) -> None:
+        self.path, self.notes, self._sha256 = path, list[str](), sha256
         self.records: list[Record] | None = None
-        self._sha256 = hashlib.sha256(data).hexdigest()
+        if not data.strip():
+            raise ValueError(f"{str(path)!r} is empty.")
         if is_parquet(data):
             self.table = _read_parquet(data, path.name)
-            return
-        text, self.notes = decode(data, path.name)
-        if is_json(text):
-            self.records = _parse_records(text, path.name)
+        elif is_packed(data):
+            self.table, self.notes = read_excel(data, path.name)
         else:
-            self.table = _parse_delimited(text, path.name)
-            if may_be_guarded(text):
-                self.table, notes = _unguarded(self.table, path.name)
-                self.notes += notes
+            text, self.notes = decode(data, path.name)
+            if is_json(text):
+                self.records = _parse_records(text, path.name)
+            else:
+                self.table = _parse_delimited(text, path.name)
+                if may_be_guarded(text):
+                    self.table, notes = _unguarded(self.table, path.name)
+                    self.notes += notes
 
     @property
     def name(self) -> str:

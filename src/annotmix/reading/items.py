@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from annotmix._common.progress import Progress
 from annotmix._common.spreadsheet import unguard
 from annotmix._common.words import some
 from annotmix.labels.columns import find_column, guess_column
+from annotmix.reading.containers import is_packed
 from annotmix.reading.image_names import image_ids
 from annotmix.reading.input_files import (
     InputFile,
@@ -28,13 +29,17 @@ from annotmix.reading.input_files import (
     is_parquet,
     read_bytes,
 )
-from annotmix.reading.values import LONGEST_TEXT, as_ids, readable
+from annotmix.reading.texts import as_text, varies
+from annotmix.reading.values import LONGEST_TEXT, as_ids
 
 #: Columns of these names hold labels or annotators, and no features.
 _NO_FEATURES = {
     "label", "labels", "class", "truth", "gold", "target", "truelabel", "goldlabel", "groundtruth",
     "worker", "workerid", "annotator", "annotatorid",
 }  # fmt: skip
+#: Why columns are no features.
+_NAMED, _LABELS = "by their names", "as they hold labels"
+_DIFFERS = "as they differ between labels of one item"
 _IMAGES = frozenset([".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff"])
 
 
@@ -54,6 +59,10 @@ class Items:
     sources : list of Source
     id_column : str, optional
         The column that held the ids.
+    unclear : frozenset of str
+        Ids of items that fit a labelled item, but not only it, so that its labels are left out.
+    left_out : mapping of column to reason
+        Columns of a table that are no features.
     """
 
     kind: str
@@ -62,6 +71,8 @@ class Items:
     notes: list[str]
     sources: list[Source]
     id_column: str | None = None
+    unclear: frozenset[str] = frozenset()
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_features(
@@ -70,8 +81,9 @@ def read_features(
     item: str | None = None,
     include: Iterable[str] = (),
     exclude: Iterable[str] = (),
+    labels: Iterable[str] | None = None,
 ) -> Items:
-    """Features in a table (CSV, TSV, Parquet, JSON Lines) with a column of ids, or in an NPY array.
+    """Features in a table (CSV, TSV, Excel, Parquet, JSON Lines) with a column of ids, or in an NPY array.
 
     Parameters
     ----------
@@ -82,6 +94,9 @@ def read_features(
         The column of ids; by default it is found by its name.
     include, exclude : iterable of str
         Columns that are features although they are called like a label, and columns that are none.
+    labels : iterable of str, optional
+        Columns that hold labels and annotators, where the table has one row per label. Columns that differ
+        between the labels of one item are then no features either.
     """
     if path.suffix.lower() == ".npy" or read_bytes(path)[:6] == b"\x93NUMPY":
         return _array(path, ids)
@@ -92,12 +107,13 @@ def read_features(
         )
     file = InputFile(path)
     column = find_column(file.table.columns, "id", item, path.name)
-    kept, left_out = _kept(file.table, column, set(include), set(exclude), path.name)
+    left_out = _no_features(file.table, column, set(include), set(exclude), labels, path.name)
     rows, names, changed = _first_of_each(file.table[column], path.name)
     note = f"{path.name}: features of items named by the column {column!r}."
+    kept = [name for name in file.table.columns if name not in {column, *left_out}]
     features = file.table[kept].iloc[rows].reset_index(drop=True)
-    notes = [*file.notes, note, *left_out, *changed]
-    return Items("features", names, features, notes, [file.source("features")], column)
+    notes = [*file.notes, note, *_left_out_notes(left_out), *changed]
+    return Items("features", names, features, notes, [file.source("features")], column, left_out)
 
 
 def read_texts(path: Path, column: str | None = None, item: str | None = None) -> Items:
@@ -110,7 +126,7 @@ def read_texts(path: Path, column: str | None = None, item: str | None = None) -
     text = find_column(
         others, "text", column or guess_column(others, "text") or _longest(table[others]), path.name
     )
-    texts = [_text(value) for value in table[text].iloc[rows]]
+    texts = [as_text(value) for value in table[text].iloc[rows]]
     empty = sum(not value.strip() for value in texts)
     notes = [*file.notes, f"{path.name}: texts in the column {text!r}, items in {key!r}.", *changed]
     if empty:
@@ -152,10 +168,16 @@ def read_images(folder: Path, wanted: Sequence[str] = (), show: bool = True) -> 
         notes.append(f"{len(wrong)} images cannot be read and were skipped: {', '.join(wrong[:5])}{more}.")
     if not readable:
         raise ValueError(f"No image in {str(folder)!r} can be read. {' '.join(notes)}")
-    ids, naming = image_ids(folder, readable, set(wanted))
-    notes.insert(0, f"{folder.name}: {len(readable)} images, named by {naming}.")
+    names = image_ids(folder, readable, set(wanted))
+    notes.insert(0, f"{folder.name}: {len(readable)} images, named by {names.rule}.")
+    for item, files in list(names.unclear.items())[:1]:
+        notes.append(
+            f"{len(names.unclear)} labelled items fit several images, or one image fits several of them; "
+            f"their labels are left out (the first: {item!r:.100} and {some(files)})."
+        )
     source = Source("images", folder.name, digest.hexdigest(), len(readable))
-    return Items("images", ids, readable, notes, [source])
+    unclear = frozenset(file for files in names.unclear.values() for file in files)
+    return Items("images", names.ids, readable, notes, [source], unclear=unclear)
 
 
 def _image_files(folder: Path) -> list[Path]:
@@ -207,10 +229,11 @@ def _read_ids(path: Path) -> tuple[list[str], list[str]]:
             )
         values = values.tolist()
     else:
-        text, notes = ("", []) if is_parquet(data) else decode(data, path.name)
+        binary = is_parquet(data) or is_packed(data)
+        text, notes = ("", []) if binary else decode(data, path.name)
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         values = [unguard(line) for line in lines]
-        if is_parquet(data) or is_json(text) or any(mark in lines[0] for mark in ",;\t"):
+        if binary or is_json(text) or any(mark in lines[0] for mark in ",;\t"):
             table = InputFile(path).table
             values = table[find_column(table.columns, "item", None, path.name)]
         elif guess_column(lines[:1], "item") is not None:
@@ -226,10 +249,15 @@ def called_like_a_label(column: str) -> bool:
     return "".join(filter(str.isalnum, column.lower())) in _NO_FEATURES
 
 
-def _kept(
-    table: pd.DataFrame, key: str, include: set[str], exclude: set[str], name: str
-) -> tuple[list[str], list[str]]:
-    """The columns that are features, and a note about columns that are called like a label."""
+def _no_features(
+    table: pd.DataFrame,
+    key: str,
+    include: set[str],
+    exclude: set[str],
+    labels: Iterable[str] | None,
+    name: str,
+) -> dict[str, str]:
+    """The columns that are no features, and why; `labels` as in `read_features`."""
     columns = list(table.columns)
     if unknown := sorted((include | exclude) - set(columns)):
         raise ValueError(
@@ -237,16 +265,28 @@ def _kept(
         )
     if len(set(columns)) < len(columns):
         raise ValueError(f"{name!r} has several columns of one name; every feature needs a name of its own.")
-    told = [column for column in columns if called_like_a_label(column) and column not in include]
-    kept = [column for column in columns if column not in {key, *told, *exclude}]
-    if not kept:
+    why = dict.fromkeys(exclude, "--exclude")
+    if labels is not None:
+        why |= {column: _LABELS for column in labels if column in columns and column not in include}
+        items, _ = as_ids(table[key])
+        rest = [column for column in columns if column not in {key, *why, *include}]
+        why |= {column: _DIFFERS for column in rest if varies(table[column], items)}
+    for column in columns:
+        if column not in {key, *include}.union(why) and called_like_a_label(column):
+            why[column] = _NAMED
+    if len({key, *why}) == len(columns):
         raise ValueError(
             f"{name!r} has no features beside the column {key!r}; it has the columns {some(columns, 12)}."
         )
-    said = [
-        f"Left out as no features, by their names: {', '.join(map(repr, told))} (--include NAME keeps one)."
+    return why
+
+
+def _left_out_notes(left_out: Mapping[str, str]) -> list[str]:
+    return [
+        f"Left out as no features, {reason}: {some(columns)} (--include NAME keeps one)."
+        for reason in (_NAMED, _LABELS, _DIFFERS)
+        if (columns := [column for column, why in left_out.items() if why == reason])
     ]
-    return kept, said if told else []
 
 
 def _first_of_each(column: pd.Series, name: str) -> tuple[list[int], list[str], list[str]]:
@@ -275,9 +315,3 @@ def _longest(table: pd.DataFrame) -> str | None:
     }
     best = max(means, key=lambda column: means[column], default=None)
     return best if best is not None and means[best] >= 10 else None
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return readable(value)
-    return "" if value is None or value is pd.NA or value != value else str(value)

@@ -8,15 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from annotmix._common.words import did_you_mean, some
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.columns import find_column
+from annotmix.reading.class_names import offers, with_names, with_spelling
+from annotmix.reading.containers import is_table_name
 from annotmix.reading.formats import FORMATS, Columns, Format, LabelRows
+from annotmix.reading.formats.long import one_per_annotator
+from annotmix.reading.hugging_face import DatasetFiles, is_dataset
 from annotmix.reading.input_files import InputFile, Source
 from annotmix.reading.values import as_ids, as_texts, in_order
 
-_ENDINGS = (".jsonl", ".ndjson", ".json")
+_JSON = (".jsonl", ".ndjson", ".json")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +39,10 @@ class LabelData:
     texts : mapping of item to text
         Where the files carry them.
     sources : list of Source
+    time : array of float, shape (n_labels,), optional
+        When each label was given, in seconds since 1970 (UTC), nan where it is unknown.
+    used : tuple of str
+        Columns of tables that hold annotators, labels, weights and times.
     """
 
     annotations: Annotations
@@ -41,12 +50,14 @@ class LabelData:
     notes: list[str]
     texts: Mapping[str, str]
     sources: list[Source]
+    time: NDArray[np.float64] | None = None
+    used: tuple[str, ...] = ()
 
 
 def read_labels(
     paths: Sequence[str | Path], format: str | None = None, columns: Columns | None = None
 ) -> LabelData:
-    """Read labels from one file, several files of one format, or a folder with one file per annotator.
+    """Read labels from one file, several files of one format, a folder or a ZIP file with several.
 
     Parameters
     ----------
@@ -54,23 +65,36 @@ def read_labels(
     format : str, optional
         A name in `annotmix.reading.formats.FORMATS`; by default the content decides.
     columns : Columns, optional
-        Names of columns that cannot be guessed.
+        Names of columns that cannot be guessed, labels that are missing ones, and other names for labels.
     """
     if format is not None and format not in FORMATS:
         raise ValueError(
             f"Unknown format {format!r}.{did_you_mean(format, FORMATS)} Known: {', '.join(FORMATS)}."
         )
     columns = columns or Columns()
-    files = [InputFile(path) for path in _files(paths)]
-    chosen = _recognised(files[0], columns) if format is None else FORMATS[format]
+    listed, said = _files(paths)
+    files = [
+        file
+        for path in listed
+        for file in ([DatasetFiles(path)] if is_dataset(path) else InputFile.each(path))
+    ]
+    chosen = _recognised(files, columns) if format is None else FORMATS[format]
     parts = chosen.read(files, columns)
     if columns.weight is not None and any(part.weight is None for part in parts):
         raise ValueError(
             f"--weight {columns.weight}: {files[0].name!r} is {chosen.title}; weights are read from "
             f"{FORMATS['long'].title}."
         )
-    annotations, changed = _annotations(parts)
-    notes = [note for file in files for note in file.notes] + [note for part in parts for note in part.notes]
+    if columns.annotators and chosen.name != "wide":
+        raise ValueError(
+            f"--annotators names columns of {FORMATS['wide'].title}; {files[0].name!r} is {chosen.title}."
+        )
+    annotations, time, changed = _annotations(parts, columns)
+    notes = (
+        said
+        + [note for file in files for note in file.notes]
+        + [note for part in parts for note in part.notes]
+    )
     known = set(annotations.items)
     return LabelData(
         annotations=annotations,
@@ -78,13 +102,24 @@ def read_labels(
         notes=notes + changed,
         texts={item: text for part in reversed(parts) for item, text in part.texts.items() if item in known},
         sources=[file.source("labels") for file in files],
+        time=time,
+        used=tuple(dict.fromkeys(column for part in parts for column in part.used)),
     )
 
 
-def read_truth(path: Path, columns: Columns, role: str = "truth") -> tuple[dict[str, str], list[str], Source]:
+def read_truth(
+    path: Path, columns: Columns, role: str = "truth", classes: Sequence[str] = ()
+) -> tuple[dict[str, str], list[str], Source]:
     """True labels by item: a table with one row per item.
 
-    `role` is "truth", or "valid" and "gold" for these options of `annotmix fit`.
+    Parameters
+    ----------
+    path : Path
+    columns : Columns
+    role : {"truth", "valid", "gold"}
+        The last two for these options of `annotmix fit`.
+    classes : sequence of str
+        Names of the classes, whose spelling `columns.fold_case` follows.
     """
     file = InputFile(path)
     item = find_column(file.table.columns, "item" if role == "truth" else "id", columns.item, path.name)
@@ -94,8 +129,10 @@ def read_truth(path: Path, columns: Columns, role: str = "truth") -> tuple[dict[
     items, changed = as_ids(file.table[item])
     labels, more = as_texts(file.table[label], "true label")
     truth: dict[str, str] = {}
-    for n, (name, known) in enumerate(zip(items, labels, strict=True)):
-        if name is not None and known is not None and truth.setdefault(name, known) != known:
+    spelt = {text: with_spelling(text, classes, columns) for text in set(labels) - {None}}
+    for n, (name, text) in enumerate(zip(items, labels, strict=True)):
+        known = spelt.get(text)
+        if name is not None and known and truth.setdefault(name, known) != known:
             raise ValueError(
                 f"{path.name!r}, row {n}: item {name!r} has two true labels, {truth[name]!r} and {known!r}."
             )
@@ -105,28 +142,43 @@ def read_truth(path: Path, columns: Columns, role: str = "truth") -> tuple[dict[
     return truth, [*file.notes, note, *changed, *more], file.source(role)
 
 
-def _files(paths: Sequence[str | Path]) -> list[Path]:
-    """The files themselves; a folder stands for its JSON files."""
-    listed: list[Path] = []
+def _files(paths: Sequence[str | Path]) -> tuple[list[Path], list[str]]:
+    """The files themselves, and notes; a folder stands for its JSON files, or else for its tables."""
+    listed, notes = list[Path](), list[str]()
     for path in map(Path, paths):
-        if not path.is_dir():
+        if not path.is_dir() or is_dataset(path):
             listed.append(path)
             continue
-        inside = sorted(file for file in path.iterdir() if file.suffix.lower() in _ENDINGS and file.is_file())
-        if not inside:
-            raise ValueError(f"The folder {str(path)!r} holds no {' or '.join(_ENDINGS)} file.")
-        listed += inside
+        visible = (file for file in path.iterdir() if not file.name.startswith((".", "~")))
+        tables = sorted(file for file in visible if is_table_name(file.name) and file.is_file())
+        if not tables:
+            raise ValueError(
+                f"The folder {str(path)!r} holds no file with labels: CSV, TSV, Excel, Parquet, JSON or "
+                "JSON Lines."
+            )
+        records = [file for file in tables if file.suffix.lower() in _JSON]
+        if records and len(records) < len(tables):
+            others = [file.name for file in tables if file not in records]
+            notes.append(f"Of the folder {path.name!r}, only JSON files are read, not {some(others)}.")
+        listed += records or tables
     if not listed:
         raise ValueError("There is no file with labels.")
-    return listed
+    return listed, notes
 
 
-def _recognised(file: InputFile, columns: Columns) -> Format:
-    return next(entry for entry in reversed(FORMATS.values()) if entry.recognises(file, columns))
+def _recognised(files: Sequence[InputFile], columns: Columns) -> Format:
+    for entry in reversed(FORMATS.values()):
+        if entry.name == "wide" and one_per_annotator(files, columns):
+            return FORMATS["long"]
+        if entry.recognises(files[0], columns):
+            return entry
+    raise ValueError(f"{files[0].name!r} is in no known format.")
 
 
-def _annotations(parts: Sequence[LabelRows]) -> tuple[Annotations, list[str]]:
-    """Labels as `Annotations`; incomplete and repeated ones are left out, and counted.
+def _annotations(
+    parts: Sequence[LabelRows], columns: Columns
+) -> tuple[Annotations, NDArray[np.float64] | None, list[str]]:
+    """Labels as `Annotations`, their times, and notes; incomplete and repeated labels are left out.
 
     With weights, labels of different classes by one annotator for one item are no repeats but a distribution.
     """
@@ -137,9 +189,13 @@ def _annotations(parts: Sequence[LabelRows]) -> tuple[Annotations, list[str]]:
         )
     roles = ["item", "annotator", "label", *(["weight"] if all(weighted) else [])]
     values = {role: np.concatenate([getattr(part, role) for part in parts]) for role in roles}
+    values["label"], notes = with_names(values["label"], columns)
     table = pd.DataFrame(values, dtype=object)
+    timed = any(part.time is not None for part in parts)
+    table["time"] = np.concatenate(
+        [np.full(len(part.item), np.nan) if part.time is None else part.time for part in parts]
+    )
     missing = table[roles[:3]].isna()
-    notes = []
     for role, what in (("item", "id of an item"), ("annotator", "annotator")):
         lost = np.flatnonzero(missing[role] & ~missing["label"])
         if len(lost):
@@ -152,23 +208,32 @@ def _annotations(parts: Sequence[LabelRows]) -> tuple[Annotations, list[str]]:
             f"{empty.sum()} labels have no weight, the first in row {empty.idxmax()}. Give 1 to labels that "
             "count in full."
         )
-    repeated = table[table.duplicated(roles[:3] if all(weighted) else roles[:2])]
+    one = roles[:3] if all(weighted) else roles[:2]
+    repeated = table[table.duplicated(one)]
     if len(repeated):
         item, annotator = repeated.iloc[0][["item", "annotator"]]
+        which = "newest" if timed else "last"
         notes.append(
-            f"{len(repeated)} labels repeat an earlier one of the same annotator for the same item; the last "
+            f"{len(repeated)} labels repeat another one of the same annotator for the same item; the {which} "
             f"counts (the first: {annotator!r:.60} on {item!r:.60})."
         )
+    items, annotators = (list(dict.fromkeys(table[role])) for role in roles[:2])
+    # the newest is the last one; a label without a time comes before all others
+    table = table.sort_values("time", kind="stable", na_position="first").drop_duplicates(one, keep="last")
     annotations = Annotations.from_long(
-        table,
-        duplicates="last",
-        classes=in_order(table["label"]),
-        items=list(dict.fromkeys(table["item"])),
-        annotators=list(dict.fromkeys(table["annotator"])),
+        table, classes=in_order(table["label"]), items=items, annotators=annotators
     )
+    notes += offers(table["label"].to_numpy(), columns.fold_case)
     if annotations.n_classes > max(50, len(annotations) // 2):
         raise ValueError(
             f"There are {annotations.n_classes} different labels among {len(annotations)}: "
             f"{some(annotations.classes)}. Is this the column of the labels? Name it with --label NAME."
         )
-    return annotations, notes
+    return annotations, _times(table, annotations) if timed else None, notes
+
+
+def _times(table: pd.DataFrame, annotations: Annotations) -> NDArray[np.float64]:
+    """The times of labels in the order of `annotations`, shape (n_labels,); `table` has the same labels."""
+    keys = ["item", "annotator", "label"]
+    known = annotations.to_long()[keys].merge(table[[*keys, "time"]], how="left", on=keys)
+    return np.asarray(known["time"], dtype=np.float64)

@@ -1,22 +1,73 @@
-"""`annotmix aggregate`: one label per item from a file of labels."""
+"""`annotmix aggregate`: one label per item, its probability, and whom to trust, from labels alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
-from annotmix.labels.aggregation import aggregate
+from annotmix.labels import crowdkit
+from annotmix.labels.aggregation import dawid_skene, majority_vote
+from annotmix.labels.annotations import Annotations
+from annotmix.labels.confusion import Floats
+from annotmix.labels.names import locate
+from annotmix.labels.posterior import annotator_table, posterior
 from annotmix.reading import Columns, read_labels
+from annotmix.reading.class_names import read_rename
 from annotmix.runs.inputs import Say
 
 
+class Aggregated(NamedTuple):
+    """The result of `aggregate_file`.
+
+    Attributes
+    ----------
+    items : DataFrame, one row per labelled item
+        `item`, `label`, `probability`, `n_labels`, and "P(class)" for every class; without probabilities
+        where the method has none.
+    annotators : DataFrame, one row per annotator, best first
+        `annotator`, `accuracy`, its interval `low` and `high`, `n_labels`.
+    """
+
+    items: pd.DataFrame
+    annotators: pd.DataFrame
+
+
 def aggregate_file(
-    paths: Sequence[Path], method: str, seed: int, form: str | None, columns: Columns, say: Say
-) -> pd.DataFrame:
-    """Labels of every item by `method`: `item`, `label`, `n_labels`."""
+    paths: Sequence[Path],
+    method: str,
+    seed: int,
+    form: str | None,
+    columns: Columns,
+    rename: Path | None,
+    say: Say,
+) -> Aggregated:
+    """Labels of every item and accuracies of every annotator, by `method`.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+    method : str
+        "posterior", "ds", "mv" or "crowd-kit:NAME".
+    seed : int
+        Breaks ties.
+    form : str or None
+        Format of the files.
+    columns : Columns
+    rename : Path or None
+        Table of new names of classes.
+    say : callable
+        Called with every line of output.
+    """
+    if rename is not None:
+        columns = replace(columns, rename=read_rename(rename))
     labelled = read_labels(paths, form, columns)
+    if unknown := [name for name in columns.exclude if name not in labelled.used]:
+        raise ValueError(f"--exclude {unknown[0]}: the labels have no such column to leave out.")
     a = labelled.annotations
     say(
         f"{len(a)} labels by {a.n_annotators} annotators on {a.n_items} items, {a.n_classes} "
@@ -24,12 +75,48 @@ def aggregate_file(
     )
     for note in labelled.notes:
         say(f"  - {note}")
-    labels = aggregate(a, method, random_state=seed)
-    counts = pd.Series(a.labels_per_item, index=pd.Index(a.items, dtype=object))
-    return pd.DataFrame(
-        {
-            "item": labels.index.to_numpy(),
-            "label": labels.to_numpy(),
-            "n_labels": counts.loc[labels.index].to_numpy(),
-        }
-    )
+    label, q, has_probability = _classes(a, method, seed)
+    rows = np.flatnonzero(label >= 0)
+    table: dict[str, object] = {"item": a.items[rows], "label": a.classes[label[rows]]}
+    if has_probability:
+        table["probability"] = q[rows, label[rows]]
+    table["n_labels"] = a.labels_per_item[rows]
+    if has_probability:
+        table |= {f"P({name})": q[rows, c] for c, name in enumerate(a.classes)}
+    return Aggregated(pd.DataFrame(table), annotator_table(a, q).reset_index())
+
+
+def _classes(a: Annotations, method: str, seed: int) -> tuple[np.ndarray, Floats, bool]:
+    """Class of every item, shape (N,), -1 for none; class probabilities, shape (N, C); whether they are any.
+
+    A method without probabilities gets those of the class it chose: 1.
+    """
+    if method == "posterior":
+        q = posterior(a).answer.q
+        return q.argmax(axis=1), q, True
+    if method == "ds":
+        result = dawid_skene(a)
+        return _located(result.labels, a), result.probabilities.to_numpy(), True
+    if method == "mv":
+        item, label, votes = a.votes()
+        q = np.zeros((a.n_items, a.n_classes))
+        q[item, label] = votes
+        q /= q.sum(axis=1, keepdims=True)
+        return _located(majority_vote(a, random_state=seed), a), q, True
+    if not method.startswith("crowd-kit:"):
+        raise ValueError(f"--method must be posterior, ds, mv or crowd-kit:NAME, found {method!r}.")
+    labels, probabilities = crowdkit.fit_predict_proba(a, method.removeprefix("crowd-kit:"), seed)
+    chosen = _located(labels, a)
+    if probabilities is not None:
+        known = probabilities.reindex(index=a.items, columns=a.classes).fillna(0.0).to_numpy()
+        return chosen, known, True
+    q = np.zeros((a.n_items, a.n_classes))
+    q[chosen >= 0, chosen[chosen >= 0]] = 1.0
+    return chosen, q, False
+
+
+def _located(labels: pd.Series, a: Annotations) -> np.ndarray:
+    """The class of every item, shape (N,), -1 where `labels` has none."""
+    label = np.full(a.n_items, -1, dtype=np.int64)
+    label[locate(labels.index.to_numpy(), a.items)] = locate(labels.to_numpy(), a.classes)
+    return label

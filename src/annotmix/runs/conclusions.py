@@ -10,6 +10,7 @@ import pandas as pd
 
 from annotmix.labels.posterior import n_probably_wrong
 from annotmix.runs.findings import Findings, doubts
+from annotmix.runs.leaks import LEAKS
 
 
 class Counts(NamedTuple):
@@ -116,6 +117,7 @@ def _together(weights: Mapping[str, Any]) -> str:
 
 
 def warnings_of(findings: Findings) -> list[str]:
-    """Messages that a reader of the results must not miss: doubts, and that features do not help."""
-    missed = [note for note in findings.notes if "not help" in note]
-    return list(dict.fromkeys([*doubts(findings.items), *missed]))
+    """Messages that a reader must not miss: labels left out, doubts, features that help too little or much."""
+    missed = [note for note in findings.notes if "not help" in note or LEAKS in note]
+    unmatched = [findings.unmatched.note] if findings.unmatched.note else []
+    return list(dict.fromkeys([*unmatched, *doubts(findings.items), *missed]))

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from annotmix.runs.unmatched import NOTHING_UNMATCHED, Unmatched
+
 #: With a mean probability of the labels found below this, labels and classifier say too little.
 HARDLY_SURE = 0.5
 
@@ -68,6 +70,8 @@ class Findings:
         The files read: `role`, `name`, `sha256`, `rows`.
     notes : list of str
         Messages of the run, about imputed values, dropped rows and unmatched items.
+    unmatched : Unmatched
+        Labels that were left out because their items were not found, and items that are not suggested.
     """
 
     title: str
@@ -84,6 +88,7 @@ class Findings:
     settings: Mapping[str, Any] = field(default_factory=dict)
     inputs: list[Mapping[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    unmatched: Unmatched = NOTHING_UNMATCHED
 
 
 def label_weights(labels: pd.DataFrame) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ from annotmix._common.schema import (
 from annotmix.runs.findings import Findings
 from annotmix.runs.result_columns import TABLES, Column
 
-FORMAT = 2
+FORMAT = 3
 #: Types of the cells of a column, by the way in which the report shows it.
 _CELLS: dict[str, Any] = {
     **dict.fromkeys(("item", "annotator", "class", "text", "rated", "votes"), str),
@@ -73,6 +73,13 @@ class SavedInput(Strict):
     rows: Count
 
 
+class SavedUnmatched(Strict):
+    """Labels that were left out because their items were not found."""
+
+    note: str
+    items: list[str]
+
+
 class SavedWeights(Strict, rename=lambda name: name.replace("_", " ")):
     """How much classifier and labels count, among the settings."""
 
@@ -99,7 +106,7 @@ def _implied(score: str) -> set[str]:
 class FindingsFile(Strict):
     """The content of `findings.json`."""
 
-    format: Literal[2]
+    format: Literal[3]
     title: str
     classes: list[str]
     tables: SavedTables
@@ -109,6 +116,7 @@ class FindingsFile(Strict):
     settings: dict[str, Value]
     inputs: list[SavedInput]
     notes: list[str]
+    unmatched: SavedUnmatched
 
     def __post_init__(self) -> None:
         require_unique("classes", self.classes)

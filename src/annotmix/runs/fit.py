@@ -21,12 +21,13 @@ from annotmix.runs.evaluate import score
 from annotmix.runs.findings import Findings, Preview, doubts
 from annotmix.runs.folder import RunFolder
 from annotmix.runs.inputs import Inputs, Say, read_inputs, understood_lines
+from annotmix.runs.leaks import leaks
 from annotmix.runs.models import Model, history, model_name, parameters, train
 from annotmix.runs.prepare import ItemPreparation, fit_item_preparation
 from annotmix.runs.previews import make_previews
 from annotmix.runs.request import DEFAULT_APPROACH, Request
 from annotmix.runs.result_columns import make_table
-from annotmix.runs.result_tables import classifier_proba, make_tables
+from annotmix.runs.result_tables import classifier_proba, make_tables, with_times
 from annotmix.runs.storage import FEATURES, write_findings
 from annotmix.training.processes import by_torchrun
 
@@ -68,6 +69,8 @@ def fit(
         preparation, X, notes = fit_item_preparation(inputs.items, request.encoder, progress)
         inputs.notes.extend(notes)
         if not encoded:
+            inputs.notes.extend(leak.note for leak in leaks(inputs.items.X, inputs.annotations))
+        if not encoded:
             _say_all(say, understood_lines(inputs.understood, inputs.notes))
         model = train(request, folder, inputs, X, say, progress)
         findings = _findings(request, inputs, preparation, X, model, previews)
@@ -86,10 +89,14 @@ def _findings(
 ) -> Findings:
     posterior = model.posterior_
     tables = make_tables(posterior, classifier_proba(model, X))
-    suggestions = make_table("suggestions", suggest_from(posterior, SUGGESTIONS))
+    if inputs.times is not None:
+        tables["labels"] = with_times(tables["labels"], inputs.times)
+    suggestions = make_table(
+        "suggestions", suggest_from(posterior, SUGGESTIONS, exclude=inputs.unmatched.items)
+    )
     notes = [*inputs.notes, *doubts(tables["items"]), *_evidence(model_name(model), posterior)]
-    if n_lost := inputs.understood["n not matched"]:
-        notes.append(f"{n_lost} labelled items had no {inputs.items.kind} and were left out.")
+    if inputs.unmatched.note:
+        notes.insert(0, inputs.unmatched.note)
     findings = Findings(
         title=f"{model_name(model)} on {', '.join(path.name for path in request.labels[:3])}",
         classes=np.array([str(name) for name in model.classes_], dtype=object),
@@ -100,6 +107,7 @@ def _findings(
         settings=_settings(request, inputs, preparation, model),
         inputs=[asdict(source) for source in inputs.sources],
         notes=notes,
+        unmatched=inputs.unmatched,
     )
     return score(findings, inputs.truth) if inputs.truth else findings
 
@@ -126,6 +134,7 @@ def _settings(request: Request, inputs: Inputs, preparation: ItemPreparation, mo
         "seed": request.seed,
         "parameters": parameters(model),
         "encoder": preparation.encoder_name,
+        **({"columns": columns} if (columns := preparation.columns(inputs.items)) else {}),
         **({"gold": f"true labels of {len(inputs.gold)} items"} if inputs.gold else {}),
         "posterior": _weights(model.posterior_),
         "interval": INTERVAL,

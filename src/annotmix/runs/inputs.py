@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from annotmix._common.words import shorten, some
 from annotmix.labels.annotations import Annotations
@@ -21,8 +23,10 @@ from annotmix.reading import (
     read_texts,
     read_truth,
 )
+from annotmix.reading.class_names import read_rename
 from annotmix.reading.input_files import Source
 from annotmix.runs.request import Request
+from annotmix.runs.unmatched import Unmatched, find_unmatched
 
 Say = Callable[[str], None]
 
@@ -59,6 +63,10 @@ class Inputs:
     notes : list of str
         Notes about what was read, changed and left out.
     sources : list of Source
+    unmatched : Unmatched
+        Labels that were left out because their items were not found.
+    times : DataFrame, optional
+        `item`, `annotator`, `label` and `time`, in seconds since 1970, where the files have times.
     """
 
     annotations: Annotations
@@ -68,15 +76,17 @@ class Inputs:
     understood: dict[str, Any]
     notes: list[str]
     sources: list[Source]
+    unmatched: Unmatched
+    times: pd.DataFrame | None = None
 
 
 def read_inputs(request: Request, progress: bool) -> Inputs:
     """Read the files that a request names, and keep the labels of items that have features, text or image."""
-    columns = Columns(request.item, request.annotator, request.label, request.missing, request.weight)
+    columns = _columns(request)
     labelled = read_labels(request.labels, request.format, columns)
     items = _read_items(request, labelled, progress)
     annotations, lost = match(labelled.annotations, items)
-    known = _read_known(request, annotations)
+    known = _read_known(request, annotations, columns)
     return Inputs(
         annotations,
         items,
@@ -85,7 +95,32 @@ def read_inputs(request: Request, progress: bool) -> Inputs:
         _understood(labelled, annotations, items, lost),
         [*labelled.notes, *items.notes, *known.notes, *_remarks(annotations)],
         [*labelled.sources, *items.sources, *known.sources],
+        find_unmatched(
+            lost, annotations.items[annotations.labels_per_item == 0].tolist(), items.unclear, items.kind
+        ),
+        _times(labelled),
     )
+
+
+def _columns(request: Request) -> Columns:
+    return Columns(
+        request.item,
+        request.annotator,
+        request.label,
+        request.missing,
+        request.weight,
+        request.annotators,
+        request.exclude,
+        request.text_column,
+        request.fold_case,
+        {} if request.rename_classes is None else read_rename(request.rename_classes),
+    )
+
+
+def _times(labelled: LabelData) -> pd.DataFrame | None:
+    if labelled.time is None:
+        return None
+    return labelled.annotations.to_long()[["item", "annotator", "label"]].assign(time=labelled.time)
 
 
 class _Known(NamedTuple):
@@ -97,11 +132,12 @@ class _Known(NamedTuple):
     sources: list[Source]
 
 
-def _read_known(request: Request, annotations: Annotations) -> _Known:
+def _read_known(request: Request, annotations: Annotations, columns: Columns) -> _Known:
     known = _Known({}, {}, [], [])
     for role, path, labels in (("valid", request.valid, known.truth), ("gold", request.gold, known.gold)):
         if path is not None:
-            found, notes, source = read_truth(path, Columns(item=request.item_column), role)
+            own = replace(columns, item=request.item_column, label=None)
+            found, notes, source = read_truth(path, own, role, list(annotations.classes))
             labels.update(found)
             known.notes.extend(notes)
             known.sources.append(source)
@@ -152,20 +188,39 @@ def _read_items(request: Request, labelled: LabelData, progress: bool) -> Items:
             f"{' and '.join('--' + name for name in options)}."
         )
     if request.features is not None:
-        return read_features(
-            request.features, request.ids, request.item_column, request.include, request.exclude
-        )
+        # --exclude is about both files, so that a column of the labels need not be one of the features
+        exclude = [name for name in request.exclude if name not in labelled.used]
+        same = any(_same_file(request.features, path) for path in request.labels)
+        item = request.item_column or (request.item if same else None)
+        used = labelled.used if same else None
+        return read_features(request.features, request.ids, item, request.include, exclude, used)
     if request.text is not None:
         return read_texts(request.text, request.text_column, request.item_column)
     if request.images is not None:
         return read_images(request.images, list(labelled.annotations.items), progress)
     if not labelled.texts:
         raise ValueError(
-            "Give the items that the labels are about: --features FILE, --text FILE or --images FOLDER. "
-            "(For labels alone there is annotmix aggregate.)"
+            "Give the items that the labels are about: --features FILE, --text FILE or --images FOLDER."
+            f"{_offer(request, labelled)} (For labels alone there is annotmix aggregate.)"
         )
-    ids, notes = list(labelled.texts), ["The texts of the items come from the export itself."]
+    ids, notes = list(labelled.texts), ["The texts of the items come from the file of the labels itself."]
     return Items("text", ids, [labelled.texts[item] for item in ids], notes, [])
+
+
+def _offer(request: Request, labelled: LabelData) -> str:
+    """The end of a message that offers further columns in the file of the labels as features."""
+    if labelled.format not in ("long", "wide") or len(request.labels) > 1 or request.labels[0].is_dir():
+        return ""
+    path = request.labels[0]
+    try:
+        items = read_features(path, None, request.item, labels=labelled.used)
+    except ValueError:
+        return ""
+    return f" {path.name!r} has further columns, {some(list(items.X.columns))}: --features {path} uses them."
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    return one.exists() and other.exists() and one.samefile(other)
 
 
 def match(annotations: Annotations, items: Items) -> tuple[Annotations, list[str]]:

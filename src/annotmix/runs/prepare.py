@@ -64,6 +64,16 @@ class ItemPreparation:
         """The name as --encoder takes it."""
         return None if self.encoder is None else f"{self.encoder['kind']}:{self.encoder['params']['model']}"
 
+    def columns(self, items: Items) -> dict[str, Any] | None:
+        """How columns are used: standardised, one-hot or left out; None for texts and images."""
+        if self.kind != "features":
+            return None
+        return {
+            "standardised": self.table.numeric,
+            "one-hot": {column: list(levels) for column, levels in self.table.levels.items()},
+            "left out": {**items.left_out, **self.table.left_out},
+        }
+
     def transform(self, items: Items, name: str) -> NDArray[np.float32]:
         """Features of new items, shape (n, D); `name` is the name of their file, for messages."""
         X = items.X if self.encoder is None else _numbered(encoder_from_dict(self.encoder).encode(items.X))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,9 @@ class Request:
     weight: str | None = None
     item_column: str | None = None
     missing: tuple[str, ...] = ()
+    annotators: tuple[str, ...] = ()
+    fold_case: bool = False
+    rename_classes: Path | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     encoder: str | None = None
@@ -61,9 +66,19 @@ class Request:
         for name, value in self.settings().items():
             if name != "labels":
                 option = "--" + name.replace("_", "-")
-                words += [
-                    word
-                    for one in (value if isinstance(value, tuple) else [value])
-                    for word in (option, str(one))
-                ]
+                for one in value if isinstance(value, tuple) else [value]:
+                    words += [option] if one is True else [option, _quoted(one, name)]
         return shlex.join([*words, *more])
+
+
+def split_names(values: Iterable[str]) -> tuple[str, ...]:
+    """Names of columns from options that list them, separated by commas; quotes keep a comma in a name."""
+    return tuple(name.strip() for row in csv.reader(values) for name in row if name.strip())
+
+
+def _quoted(value: Any, option: str) -> str:
+    """A value as its option takes it; a name with a comma in quotes."""
+    text = str(value)
+    if option in ("annotators", "exclude") and ("," in text or '"' in text):
+        return '"' + text.replace('"', '""') + '"'
+    return text

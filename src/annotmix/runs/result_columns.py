@@ -151,6 +151,7 @@ TABLES = {
         Column("item", "item", "the item", "Item"),
         Column("annotator", "annotator", "who gave the label", "Given by"),
         Column("label", "class", "the label given", "Label"),
+        Column("time", "text", "when the label was given, in UTC, where the files say so", needed=False),
         Column("weight", "number", "how much the label counts", "Weight", needed=False),
         Column("consensus", "class", "label found for the item", "Probably"),
         Column("probability", "share", "chance that the label is right", "Chance it is right"),

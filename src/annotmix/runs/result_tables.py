@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from annotmix.labels.annotations import ROUNDING, Annotations
 from annotmix.labels.confusion import Labelled
 from annotmix.labels.posterior import Posterior
+from annotmix.reading.times import iso
 from annotmix.runs.models import Model
 from annotmix.runs.result_columns import make_table
 
@@ -166,3 +167,12 @@ def label_table(posterior: Posterior) -> pd.DataFrame:
         return table.sort_values("probability", kind="stable", ignore_index=True)
     wrong = table["weight"] * (1 - table["probability"])
     return table.loc[wrong.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
+
+
+def with_times(labels: pd.DataFrame, times: pd.DataFrame) -> pd.DataFrame:
+    """The table of labels with the column `time`: when each was given, in UTC; empty where it is unknown.
+
+    `times` has the columns `item`, `annotator`, `label` and `time`, in seconds since 1970.
+    """
+    known = labels.merge(times, how="left", on=["item", "annotator", "label"])
+    return make_table("labels", known.assign(time=iso(known["time"].to_numpy(dtype=np.float64))))

@@ -18,6 +18,7 @@ from annotmix._common.spreadsheet import to_csv
 from annotmix.runs.findings import Findings, Preview
 from annotmix.runs.findings_file import FORMAT, FindingsFile, SavedPreview, require_consistent, to_frame
 from annotmix.runs.report.run import write_report
+from annotmix.runs.unmatched import Unmatched
 
 #: The CSV files and their contents.
 FILES = {
@@ -52,6 +53,7 @@ def save_findings(folder: Path, findings: Findings) -> None:
         "settings": to_json(findings.settings),
         "inputs": to_json(findings.inputs),
         "notes": list(findings.notes),
+        "unmatched": findings.unmatched._asdict(),
     }
     save_array(folder / "confusion.npy", findings.confusion)
     write_text(folder / "findings.json", json.dumps(saved, ensure_ascii=False, allow_nan=False))
@@ -74,6 +76,7 @@ def load_findings(folder: Path) -> Findings:
             settings=saved.settings,
             inputs=[msgspec.to_builtins(own) for own in saved.inputs],
             notes=saved.notes,
+            unmatched=Unmatched(saved.unmatched.note, saved.unmatched.items),
             **{name: to_frame(name, getattr(saved.tables, name)) for name in _TABLES},
         )
         require_consistent(findings)

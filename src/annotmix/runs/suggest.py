@@ -42,13 +42,19 @@ def suggest(
     -------
     DataFrame
     list of str
-        Notes about the table and the cost.
+        Notes about labels that were left out, the table and the cost.
     """
     if available is not None and annotators is not None:
         raise ValueError("Name the available annotators one by one or in a table, not both.")
     posterior = run_posterior(run)
-    limits: dict[str, Any] = {"annotators": annotators, "per_item": per_item, "per_annotator": per_annotator}
-    notes: list[str] = []
+    unmatched = RunFolder(run).findings().unmatched
+    limits: dict[str, Any] = {
+        "annotators": annotators,
+        "per_item": per_item,
+        "per_annotator": per_annotator,
+        "exclude": unmatched.items,
+    }
+    notes = [unmatched.note] if unmatched.note else []
     if available is not None:
         availability = read_availability(available)
         known = set(posterior.annotations.annotators)

@@ -34,6 +34,16 @@ class Columns:
         Labels that stand for no label, besides the usual ones.
     weight : str, optional
         Column of the labels' weights, in a table with one row per label.
+    annotators : tuple of str
+        Columns of the annotators, in a table with one column per annotator; by default they are recognised.
+    exclude : tuple of str
+        Columns of such a table that are no annotators.
+    text : str, optional
+        Column of the items' texts, in a table.
+    fold_case : bool
+        Make one class of labels that differ only in upper and lower case or in spaces.
+    rename : mapping of label to class
+        Other names for labels; "" makes one a missing label.
     """
 
     item: str | None = None
@@ -41,6 +51,11 @@ class Columns:
     label: str | None = None
     missing: tuple[str, ...] = ()
     weight: str | None = None
+    annotators: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    text: str | None = None
+    fold_case: bool = False
+    rename: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +71,10 @@ class LabelRows:
         Where the file carries them.
     weight : array of float, shape (n,), optional
         nan where a row has none.
+    time : array of float, shape (n,), optional
+        When a label was given, in seconds since 1970 (UTC); nan where it is unknown.
+    used : tuple of str
+        Columns of a table that hold annotators, labels, weights and times, and so are no features.
     """
 
     item: NDArray[Any]
@@ -64,6 +83,8 @@ class LabelRows:
     notes: list[str]
     texts: Mapping[str, str] = field(default_factory=dict)
     weight: NDArray[np.float64] | None = None
+    time: NDArray[np.float64] | None = None
+    used: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,6 +121,10 @@ FORMATS = {
         Format("long", "a table with one row per label", f"{__name__}.long"),
         Format("wide", "a table with one row per item and one column per annotator", f"{__name__}.wide"),
         Format("doccano", "an export of doccano, one file per annotator", f"{__name__}.doccano"),
+        Format(
+            "lists", "a table with one row per item and lists of annotators and labels", f"{__name__}.lists"
+        ),
+        Format("argilla", "an export of Argilla", f"{__name__}.argilla"),
         Format("label-studio", "an export of Label Studio", f"{__name__}.label_studio"),
         Format("prodigy", "an export of Prodigy", f"{__name__}.prodigy"),
     )

@@ -1,6 +1,8 @@
-"""doccano's JSON Lines export: one file per annotator, named after the annotator.
+"""doccano's exports: a ZIP file or folder with one file per annotator, named after the annotator.
 
-A line has `id`, `text` (or `data`, or `filename` of an image) and its classes in `label`, `labels` or `cats`.
+An entry has `id`, `text` (or `data`, or `filename` of an image), `Comments`, and its classes in `label`,
+`labels` or `cats`: a list in JSON and JSON Lines, text such as "good#long" in CSV. A project whose annotators
+share their labels has one file, `all`, that does not name them.
 """
 
 from __future__ import annotations
@@ -9,18 +11,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from annotmix._common.words import some
+from annotmix.labels.columns import find_column
 from annotmix.reading.formats import Columns, LabelRows
-from annotmix.reading.formats.records import Collector, first_text, identifier, most_records, records_of
+from annotmix.reading.formats.records import Collector, first_text, identifier, most_records
 from annotmix.reading.input_files import InputFile, Record
+from annotmix.reading.texts import as_text
 
 _LABELS = ("label", "labels", "cats")
+#: Columns of a CSV export.
+_COLUMNS = ("id", "label", "Comments")
 
 
 def recognises(file: InputFile, columns: Columns) -> bool:
-    """Whether records hold classes, and no field names the annotator."""
-    return columns.annotator is None and most_records(
-        file, lambda record: any(isinstance(record.get(key), list | dict) for key in _LABELS)
-    )
+    """Whether records hold classes, or a table has doccano's columns, and no field names the annotator."""
+    if columns.annotator is not None or file.path.is_dir():
+        return False
+    if file.records is None:
+        return set(_COLUMNS) <= set(file.table.columns)
+    return most_records(file, lambda record: any(isinstance(record.get(key), list | dict) for key in _LABELS))
 
 
 def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
@@ -30,14 +38,20 @@ def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
         raise ValueError(
             f"Two files have the same name, {some(names)}; the annotator is named after the file."
         )
-    by_annotator = {file.path.stem: records_of(file) for file in files}
+    if names == ["all"]:
+        raise ValueError(
+            f"{files[0].name!r} is the export of a doccano project whose annotators share their labels, and "
+            "does not say who gave which. Export a project without shared annotations, or rename the file if "
+            "one annotator gave all labels."
+        )
+    by_annotator = _by_annotator(files, columns.label or "label")
     notes = [
         f"doccano's export, one file per annotator: {', '.join(names[:5])}{', …' if len(names) > 5 else ''}."
     ]
     by_text = columns.item is None and _ids_differ(by_annotator)
     if by_text:
         notes.append("The same id has different texts in different files; texts tell items apart.")
-    labels, numbers = Collector(), dict[str, str]()
+    labels, numbers = Collector(columns.missing), dict[str, str]()
     for annotator, records in by_annotator.items():
         for number, record in enumerate(records):
             where = f"{annotator}, entry {number}"
@@ -58,6 +72,30 @@ def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
             else:
                 labels.leave_out("entries with several classes" if classes else "entries without a class")
     return [labels.rows(*notes)]
+
+
+def _by_annotator(files: Sequence[InputFile], key: str) -> Mapping[str, list[Record]]:
+    """The records by annotator, with lists of classes, which CSV joins by "#".
+
+    A class may have a "#" in its name: a label is split where one of its parts occurs alone.
+    """
+    tables = [file for file in files if file.records is None]
+    columns = (file.table[find_column(file.table.columns, "label", key, file.name)] for file in tables)
+    cells = {as_text(cell) for column in columns for cell in column}
+    several = {
+        cell: parts
+        for cell in cells
+        if len(parts := cell.split("#")) > 1 and all(parts) and not cells.isdisjoint(parts)
+    }
+    by_annotator: dict[str, list[Record]] = {}
+    for file in files:
+        records = file.table.to_dict("records") if file.records is None else file.records
+        if file.records is None:
+            for record in records:
+                cell = as_text(record[key])
+                record[key] = several.get(cell, [cell] if cell else [])
+        by_annotator[file.path.stem] = records
+    return by_annotator
 
 
 def _classes(record: Record, field: str | None, where: str) -> list[Any]:

@@ -1,85 +1,147 @@
-"""Label Studio's JSON export: a list of tasks with the annotations of several annotators.
+"""Label Studio's exports: JSON, JSON-MIN, CSV and TSV, which give the same labels.
 
-A task has `id`, `data` and `annotations`. An annotation has `completed_by` (a number, or an object with an
-`email`), `was_cancelled` and `result`, a list of answers; the answer to a choice has `from_name` (the
-question) and `value.choices`. See labelstud.io/guide/task_format.
+JSON is a list of tasks with `id`, `data` and `annotations`. An annotation has `completed_by` (a number, or an
+object with an `email`), `was_cancelled`, `updated_at` and `result`, a list of answers; the answer to a choice
+has `from_name` (the question) and `value.choices`. The other forms have one row per annotation; see
+`label_studio_tables`. An item is a task, named by its id or by a field of its data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from annotmix._common.words import some
 from annotmix.reading.formats import Columns, LabelRows
+from annotmix.reading.formats.label_studio_tables import Table, is_table
 from annotmix.reading.formats.records import (
     Collector,
     as_list,
     as_record,
+    choose_question,
     first_text,
     identifier,
     most_records,
     records_of,
 )
 from annotmix.reading.input_files import InputFile, Record
+from annotmix.reading.times import as_seconds
+from annotmix.reading.values import as_ids
+
+
+class _Annotation(NamedTuple):
+    """One annotation of a task: `choices` answer the question."""
+
+    item: str
+    annotator: Any
+    choices: list[Any]
+    time: float
+    number: float
+    cancelled: bool
 
 
 def recognises(file: InputFile, columns: Columns) -> bool:
-    """Whether records hold a list of annotations."""
-    return most_records(
+    """Whether records hold a list of annotations, or rows have the columns of Label Studio."""
+    return is_table(file) or most_records(
         file, lambda record: isinstance(record.get("annotations", record.get("completions")), list)
     )
 
 
 def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
-    """The choices in all annotations that were not cancelled."""
-    return [_read(file.name, records_of(file), columns) for file in files]
+    """The newest choice of each annotator for each task."""
+    labels, annotations, notes = Collector(columns.missing), list[_Annotation](), list[str]()
+    for file in files:
+        read_one = _read_table if is_table(file) else _read_tasks
+        notes += read_one(file, columns, labels, annotations)
+    _add_newest(labels, annotations)
+    return [labels.rows(*notes)]
 
 
-def _read(name: str, records: list[Record], columns: Columns) -> LabelRows:
-    question = _question(records, columns.label, name)
-    labels = Collector()
-    for number, task in enumerate(records):
-        data = as_record(task.get("data"))
-        item = _item(task, data, columns.item, f"{name}, task {number}")
-        labels.text(item, first_text(data))
-        for annotation in _annotations(task):
-            choices = [c for own, listed in _choices(annotation) if own == question for c in listed]
-            if annotation.get("was_cancelled"):
-                labels.leave_out("cancelled annotations")
-            elif len(choices) == 1:
-                labels.add(item, _annotator(annotation), choices[0])
-            else:
-                what = "with several choices" if choices else "without a choice"
-                labels.leave_out(f"annotations {what}")
-    return labels.rows(f"{name}: Label Studio's export, answers to {question!r}.")
-
-
-def _question(records: list[Record], wanted: str | None, name: str) -> str:
-    """The one question that is answered by choices, or the one that the user named."""
-    questions = list(
-        dict.fromkeys(
-            question
-            for task in records
-            for annotation in _annotations(task)
-            for question, _ in _choices(annotation)
-        )
+def _read_tasks(
+    file: InputFile, columns: Columns, labels: Collector, annotations: list[_Annotation]
+) -> list[str]:
+    """Add annotations and texts of a JSON export; returns notes."""
+    tasks = records_of(file)
+    questions = dict.fromkeys(
+        question for task in tasks for entry in _entries(task) for question, _ in _choices(entry)
     )
-    if wanted is None and len(questions) == 1:
-        return questions[0]
-    if wanted in questions:
-        return str(wanted)
-    if not questions:
-        raise ValueError(
-            f"{name!r} looks like Label Studio's export, but holds no choices "
-            "(annotations[].result[].value.choices). "
-            "Only answers to a choice are labels of a whole item."
-        )
-    what = "several questions with choices" if wanted is None else f"no question {wanted!r}"
-    raise ValueError(f"{name!r} has {what}: {some(questions, 12)}. Choose one with --label NAME.")
+    what = "choices (annotations[].result[].value.choices)"
+    question = choose_question(list(questions), columns.label, file.name, what)
+    for number, task in enumerate(tasks):
+        data = as_record(task.get("data"))
+        item = _item(task, data, columns.item, f"{file.name}, task {number}")
+        labels.text(item, first_text(data))
+        for entry in _entries(task):
+            choices = [c for own, listed in _choices(entry) if own == question for c in listed]
+            cancelled = bool(entry.get("was_cancelled") or entry.get("skipped"))
+            by = entry.get("completed_by")
+            annotations.append(_annotation(item, _annotator(by), choices, entry, entry.get("id"), cancelled))
+    return [f"{file.name}: Label Studio's export, answers to {question!r}."]
 
 
-def _annotations(task: Record) -> list[Record]:
+def _read_table(
+    file: InputFile, columns: Columns, labels: Collector, annotations: list[_Annotation]
+) -> list[str]:
+    """Add annotations and texts of a JSON-MIN, CSV or TSV export; returns notes."""
+    table = Table(file)
+    question, notes = table.question(columns.label)
+    for number, row in enumerate(table.rows):
+        item = identifier(row, (columns.item or "id",), f"{file.name}, row {number}")
+        labels.text(item, first_text({key: value for key, value in row.items() if key != question}))
+        if row.get("annotation_id") in (None, ""):
+            continue  # a task without annotations
+        by = row.get(columns.annotator or "annotator")
+        by = None if by == "None" else by  # the tables' word for no user
+        choices = table.choices(row, question)
+        annotations.append(_annotation(item, by, choices, row, row.get("annotation_id"), cancelled=False))
+    return [f"{file.name}: Label Studio's export, one row per annotation, answers to {question!r}.", *notes]
+
+
+def _annotation(
+    item: str, annotator: Any, choices: list[Any], entry: Mapping[str, Any], number: Any, cancelled: bool
+) -> _Annotation:
+    time = as_seconds(entry.get("updated_at"))
+    if math.isnan(time):
+        time = as_seconds(entry.get("created_at"))
+    try:
+        own = float(number)
+    except (TypeError, ValueError, OverflowError):
+        own = math.nan
+    return _Annotation(item, annotator, choices, time, own, cancelled)
+
+
+def _add_newest(labels: Collector, annotations: Iterable[_Annotation]) -> None:
+    """Add the newest annotation of each annotator for each item, in an order that all forms share.
+
+    Cancelled annotations are left out first. The newest is the one with the highest `updated_at`, else
+    `created_at`, else id, else the last one in the file. Where it does not answer the question, the annotator
+    has withdrawn an earlier answer.
+    """
+    by_item: dict[str, list[_Annotation]] = {}
+    for annotation in annotations:
+        if annotation.cancelled:
+            labels.leave_out("cancelled annotations")
+        else:
+            by_item.setdefault(annotation.item, []).append(annotation)
+    for listed in by_item.values():
+        listed.sort(key=lambda own: (_or_least(own.time), _or_least(own.number)))
+        names, _ = as_ids([own.annotator for own in listed], "annotator")
+        newest = {name: place for place, name in enumerate(names)}
+        for place, (name, own) in enumerate(zip(names, listed, strict=True)):
+            if name is not None and newest[name] != place:
+                labels.leave_out("annotations with a newer one by the same annotator for the same item")
+            elif len(own.choices) == 1:
+                labels.add(own.item, own.annotator, own.choices[0], own.time)
+            else:
+                what = "with several choices" if own.choices else "without a choice"
+                labels.leave_out(f"annotations {what}")
+
+
+def _or_least(number: float) -> float:
+    return -math.inf if math.isnan(number) else number
+
+
+def _entries(task: Record) -> list[Record]:
     listed = as_list(task.get("annotations", task.get("completions")))
     return [entry for entry in listed if isinstance(entry, dict)]
 
@@ -94,8 +156,7 @@ def _choices(annotation: Record) -> Iterator[tuple[str, list[Any]]]:
             yield name, choices if isinstance(choices, list) else [choices]
 
 
-def _annotator(annotation: Record) -> Any:
-    by = annotation.get("completed_by")
+def _annotator(by: Any) -> Any:
     if isinstance(by, dict):
         return next((by[key] for key in ("email", "username", "id") if by.get(key) not in (None, "")), None)
     return by

@@ -1,4 +1,7 @@
-"""Tables with one row per label: CSV, TSV, Parquet, JSON or JSON Lines."""
+"""Tables with one row per label: CSV, TSV, Excel, Parquet, JSON or JSON Lines.
+
+Several tables without a column of the annotator are one table per annotator, named after their files.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from annotmix._common.words import some
 from annotmix.labels.columns import find_column, guess_column
+from annotmix.reading.containers import base_name
 from annotmix.reading.formats import Columns, LabelRows
+from annotmix.reading.formats.annotator_columns import choose_annotators
 from annotmix.reading.input_files import InputFile
+from annotmix.reading.texts import item_texts
+from annotmix.reading.times import label_times
 from annotmix.reading.values import as_ids, as_labels, as_texts
 
 
@@ -19,37 +27,89 @@ def recognises(file: InputFile, columns: Columns) -> bool:
     return True
 
 
+def one_per_annotator(files: Sequence[InputFile], columns: Columns) -> bool:
+    """Whether several tables have labels and no annotators: not as a column, nor as several columns.
+
+    Items that repeat in a table have labels of several annotators, so that a column must name them.
+    """
+    if len(files) < 2 or columns.annotator is not None or columns.annotators:
+        return False
+    for file in files:
+        names = list(file.table.columns)
+        key = columns.item or guess_column(names, "item")
+        label = columns.label or guess_column(names, "label")
+        if guess_column(names, "annotator") is not None or key is None or label is None:
+            return False
+        if key not in names or label not in names:
+            return False
+        if file.table[key].duplicated().any():
+            return False
+        if len(choose_annotators(file.table, key, Columns(exclude=(label,)), strict=False).annotators) > 1:
+            return False
+    return True
+
+
 def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
     """The labels; columns are found by name unless the user named them."""
-    return [_read(file.name, file.table, columns) for file in files]
-
-
-def _read(name: str, table: pd.DataFrame, columns: Columns) -> LabelRows:
-    wanted = {"item": columns.item, "annotator": columns.annotator, "label": columns.label}
-    names = [find_column(table.columns, role, own, name) for role, own in wanted.items()]
-    if len(set(names)) < 3:
+    if not one_per_annotator(files, columns):
+        return [_read(file, columns, None) for file in files]
+    names = [base_name(file.path) for file in files]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(
-            f"{name!r}: item, annotator and label must be three columns, found "
-            f"{', '.join(map(repr, names))}. Name them with --item, --annotator and --label."
+            f"Several files are called {some(repeated)}, and annotators are named after their files; rename "
+            "the files, or give them a column of the annotator."
         )
-    listed = ", ".join(map(repr, names))
-    notes = [f"{name}: one row per label; item, annotator and label are in the columns {listed}."]
-    item, changed = as_ids(table[names[0]])
-    annotator, more = as_ids(table[names[1]], "annotator")
-    label, most = as_labels(table[names[2]], columns.missing)
+    parts = [_read(file, columns, name) for file, name in zip(files, names, strict=True)]
+    parts[0].notes.insert(
+        0, f"The files have no column of the annotator; annotators are named after the files: {some(names)}."
+    )
+    return parts
+
+
+def _read(file: InputFile, columns: Columns, annotator_name: str | None) -> LabelRows:
+    """The labels of one table; all of them by `annotator_name`, if it is not None."""
+    name, table = file.name, file.table
+    wanted = {"item": columns.item, "annotator": columns.annotator, "label": columns.label}
+    if annotator_name is not None:
+        del wanted["annotator"]
+    found = {role: find_column(table.columns, role, own, name) for role, own in wanted.items()}
+    if len(set(found.values())) < len(found):
+        raise ValueError(
+            f"{name!r}: {', '.join(list(found)[:-1])} and label must be {len(found)} columns, found "
+            f"{', '.join(map(repr, found.values()))}. Name them with --item, --annotator and --label."
+        )
+    listed = ", ".join(map(repr, found.values()))
+    notes = [f"{name}: one row per label; {_and(found)} are in the columns {listed}."]
+    item, changed = as_ids(table[found["item"]])
+    if annotator_name is None:
+        annotator, more = as_ids(table[found["annotator"]], "annotator")
+    else:
+        annotator, more = np.full(len(table), annotator_name, dtype=object), []
+    label, most = as_labels(table[found["label"]], columns.missing)
     notes += [*changed, *more, *most]
-    return LabelRows(item, annotator, label, notes, weight=_weights(table, columns.weight, name, notes))
+    weight, weight_column = _weights(table, columns.weight, name, notes)
+    rest = table.drop(columns=list({*found.values()} - {found["item"]}))
+    time, time_column = label_times(rest, name, notes)
+    texts = item_texts(rest, found["item"], item, columns.text, name, notes)
+    others = (found.get("annotator"), found["label"], weight_column, time_column)
+    used = tuple(column for column in others if column is not None)
+    return LabelRows(item, annotator, label, notes, texts, weight, time, used)
 
 
-def _weights(table: pd.DataFrame, wanted: str | None, name: str, notes: list[str]) -> Any:
-    """Weights of the labels, shape (n,), nan where a cell is empty; None without a column of weights."""
+def _and(roles: Sequence[str] | dict[str, str]) -> str:
+    *first, last = roles
+    return f"{', '.join(first)} and {last}"
+
+
+def _weights(table: pd.DataFrame, wanted: str | None, name: str, notes: list[str]) -> tuple[Any, str | None]:
+    """Weights of the labels, shape (n,), nan where a cell is empty, and their column; None without one."""
     if wanted is None and guess_column(table.columns, "weight") is None:
         if "confidence" in (lower := {str(column).lower(): column for column in table.columns}):
             notes.append(
                 f"The column {lower['confidence']!r} is not used; --weight {lower['confidence']} counts "
                 "every label by it."
             )
-        return None
+        return None, None
     column = find_column(table.columns, "weight", wanted, name)
     texts, _ = as_texts(table[column], "weight")
     numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").to_numpy(dtype=np.float64)
@@ -61,4 +121,4 @@ def _weights(table: pd.DataFrame, wanted: str | None, name: str, notes: list[str
         )
     if len(known := numbers[~np.isnan(numbers)]):
         notes.append(f"Labels count by the column {column!r}, from {known.min():g} to {known.max():g}.")
-    return numbers
+    return numbers, column

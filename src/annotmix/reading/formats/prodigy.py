@@ -1,14 +1,17 @@
 """Prodigy's JSON Lines export: one line per answer of a session.
 
-A line has `_session_id` or `_annotator_id`, `_input_hash`, `answer` ("accept", "reject" or "ignore"), and
-either the options that were chosen in `accept`, or one `label` that was accepted or rejected. See
-prodi.gy/docs.
+A line has `_session_id` or `_annotator_id`, `_input_hash`, `_timestamp`, `answer` ("accept", "reject" or
+"ignore"), and either the options that were chosen in `accept`, or one `label` that was accepted or rejected.
+See prodi.gy/docs.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Any
 
+from annotmix._common.words import some
 from annotmix.reading.formats import Columns, LabelRows
 from annotmix.reading.formats.records import (
     Collector,
@@ -19,6 +22,9 @@ from annotmix.reading.formats.records import (
     records_of,
 )
 from annotmix.reading.input_files import InputFile, Record
+
+#: The name of a session without one: the time when it began.
+_STARTED = re.compile(r"\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d")
 
 
 def recognises(file: InputFile, columns: Columns) -> bool:
@@ -44,7 +50,7 @@ def _read(name: str, records: list[Record], columns: Columns) -> LabelRows:
         if not _is_choice(record) and record.get("label") is not None
     }
     binary = next(iter(offered)) if len(offered) == 1 else None
-    labels = Collector()
+    labels, annotators = Collector(columns.missing), set[Any]()
     for number, record in enumerate(records):
         item = _item(record, columns.item, f"{name}, entry {number}")
         labels.text(item, first_text(record))
@@ -53,24 +59,36 @@ def _read(name: str, records: list[Record], columns: Columns) -> LabelRows:
             if columns.annotator is None
             else record.get(columns.annotator)
         )
-        answer = record.get("answer")
+        annotators |= {annotator} if isinstance(annotator, str) else set()
+        answer, time = record.get("answer"), record.get("_timestamp")
         if answer not in ("accept", "reject"):
             labels.leave_out("ignored answers")
         elif _is_choice(record):
             chosen = record["accept"] if answer == "accept" else []
             if len(chosen) == 1:
-                labels.add(item, annotator, chosen[0])
+                labels.add(item, annotator, chosen[0], time)
             else:
                 labels.leave_out("answers with several choices" if chosen else "answers without a choice")
         elif record.get("label") is None:
             labels.leave_out("answers without a label")
         elif answer == "accept":
-            labels.add(item, annotator, record["label"])
+            labels.add(item, annotator, record["label"], time)
         elif binary is not None:
-            labels.add(item, annotator, f"not {binary}")
+            labels.add(item, annotator, f"not {binary}", time)
         else:
             labels.leave_out("rejected labels (they do not say which of the others is right)")
-    return labels.rows(f"{name}: Prodigy's export, one line per answer.")
+    return labels.rows(f"{name}: Prodigy's export, one line per answer.", *_unnamed(annotators))
+
+
+def _unnamed(annotators: set[Any]) -> list[str]:
+    """A note about sessions without a name, which Prodigy names after the time when they began."""
+    unnamed = sorted(own for own in annotators if isinstance(own, str) and _STARTED.fullmatch(own))
+    if not unnamed:
+        return []
+    return [
+        f"{len(unnamed)} sessions have no name and count as one annotator each: {some(unnamed)}. One person "
+        "may have begun several; name sessions with ?session=NAME in Prodigy's address."
+    ]
 
 
 def _is_choice(record: Record) -> bool:

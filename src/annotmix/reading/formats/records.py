@@ -6,24 +6,36 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from annotmix._common.words import some
 from annotmix.labels.columns import ALIASES
 from annotmix.reading.formats import LabelRows
 from annotmix.reading.input_files import InputFile, Record
-from annotmix.reading.values import LONGEST_TEXT, as_ids, readable
+from annotmix.reading.times import as_seconds
+from annotmix.reading.values import LONGEST_TEXT, as_ids, as_texts, readable
 
 
 class Collector:
-    """Collects labels one by one, the texts of their items, and counts of records that are left out."""
+    """Collects labels one by one, the texts of their items, and counts of records that are left out.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    missing : tuple of str
+        Labels that stand for no label, as in `Columns`.
+    """
+
+    def __init__(self, missing: tuple[str, ...] = ()) -> None:
+        self._missing = ("nan", *missing)
         self._rows: list[tuple[str, Any, Any]] = []
+        self._times: list[float] = []
         self._texts: dict[str, str] = {}
         self._left_out = Counter[str]()
 
-    def add(self, item: str, annotator: Any, label: Any) -> None:
-        """Add a label."""
+    def add(self, item: str, annotator: Any, label: Any, time: Any = None) -> None:
+        """Add a label; `time` is anything that `as_seconds` reads."""
         self._rows.append((item, annotator, label))
+        self._times.append(as_seconds(time))
 
     def leave_out(self, what: str) -> None:
         """Count something that gives no label, in the plural: "cancelled annotations"."""
@@ -39,11 +51,14 @@ class Collector:
         said = [*notes, *(f"{count} {what} were left out." for what, count in self._left_out.items())]
         columns = []
         for number, what in enumerate(("item's id", "annotator", "label")):
-            texts, changed = as_ids([row[number] for row in self._rows], what)
+            missing = self._missing if what == "label" else ("nan",)
+            texts, changed = as_texts([row[number] for row in self._rows], what, missing)
             columns.append(texts)
             said += changed
         item, annotator, label = columns
-        return LabelRows(item, annotator, label, said, self._texts)
+        time = np.array(self._times, dtype=np.float64)
+        known = None if np.isnan(time).all() else time
+        return LabelRows(item, annotator, label, said, self._texts, time=known)
 
 
 def records_of(file: InputFile) -> list[Record]:
@@ -53,9 +68,9 @@ def records_of(file: InputFile) -> list[Record]:
     return file.records
 
 
-def most_records(file: InputFile, looks: Callable[[Record], bool]) -> bool:
+def most_records(records: InputFile | Sequence[Record], looks: Callable[[Record], bool]) -> bool:
     """Whether most of the first records look like this; a single odd record does not decide."""
-    head = (file.records or [])[:20]
+    head = (records.records or [] if isinstance(records, InputFile) else records)[:20]
     return sum(map(looks, head)) * 2 > len(head)
 
 
@@ -70,6 +85,32 @@ def identifier(record: Mapping[str, Any], keys: Sequence[str], where: str) -> st
         f"{where} has no {' or '.join(map(repr, keys))} to identify its item; it has "
         f"the fields {some(list(record), 12)}. Name the field with --item NAME."
     )
+
+
+def choose_question(questions: Sequence[str], wanted: str | None, name: str, what: str) -> str:
+    """The one question, or the one that the user named; an error lists them.
+
+    Parameters
+    ----------
+    questions : sequence of str
+        Questions of the export.
+    wanted : str, optional
+        The value of --label.
+    name : str
+        Name of the file.
+    what : str
+        What a file without questions lacks: "choices (annotations[].result[].value.choices)".
+    """
+    if wanted is None and len(questions) == 1:
+        return questions[0]
+    if wanted is not None and wanted in questions:
+        return wanted
+    if not questions:
+        raise ValueError(
+            f"{name!r} holds no {what}. Only answers that stand for one class of a whole item are labels."
+        )
+    problem = "several questions with answers" if wanted is None else f"no question {wanted!r}, only"
+    raise ValueError(f"{name!r} has {problem}: {some(list(questions), 12)}. Choose one with --label NAME.")
 
 
 def first_text(record: Mapping[str, Any]) -> str | None:

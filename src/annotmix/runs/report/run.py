@@ -156,10 +156,13 @@ def _items(findings: Findings, shown: ShownTable) -> Content:
 
 def _suggestions(findings: Findings, shown: ShownTable) -> Content:
     n = len(findings.suggestions)
+    note = findings.unmatched.note
+    warning = [element("p", shorten(note, 1000), class_="warning")] if note else []
     if not n:
-        return ["There are no suggestions."]
+        return [*warning, "There are no suggestions."]
     cut = "" if len(shown.rows) == n else f" The best {whole(len(shown.rows))} of {whole(n)} are here."
     return [
+        *warning,
         "Each line is one question to one annotator: an item whose label is in doubt, and someone who is "
         "likely to be right about this very item. The best come first; the gain is in bits, 1 being a yes or "
         f"no settled.{cut}",
