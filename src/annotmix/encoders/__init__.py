@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from annotmix._common.words import did_you_mean
 from annotmix.encoders.encoder import Encoder
 from annotmix.encoders.image import ImageEncoder
+from annotmix.encoders.pretrained import OFFLINE
 from annotmix.encoders.text import TextEncoder
 
 _KINDS: dict[str, type[Encoder]] = {"text": TextEncoder, "image": ImageEncoder}
@@ -27,7 +29,7 @@ def make_encoder(encoder: str | Encoder, **settings: Any) -> Encoder:
     if kind not in _KINDS:
         raise ValueError(
             f'encoder must be an encoder or a name such as "text:minilm" or "image:efficientnet-lite0", '
-            f"found {encoder!r}."
+            f"found {encoder!r}.{did_you_mean(encoder, (*OFFLINE, *_KINDS))}"
         )
     return _KINDS[kind](**({"model": model} if model else {}), **settings)
 
