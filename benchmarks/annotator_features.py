@@ -96,11 +96,11 @@ def main() -> None:
                 warnings.simplefilter("ignore", UserWarning)  # items that nobody labelled
                 clf.fit(data.X, train, annotator_features=seen if describe else None)
             row = [clf.score(data.X_test, data.y_test)]
-            row += scores(clf.predict_annotator_perf(data.X_test), test[seen.index], data.y_test)
+            row += scores(clf.predict_annotator_perf(data.X_test).to_numpy(), test[seen.index], data.y_test)
             perf = clf.predict_annotator_perf(
                 data.X_test, new.index, annotator_features=new if describe else None, unseen="population"
             )
-            row += scores(perf, test[new.index], data.y_test)
+            row += scores(perf.to_numpy(), test[new.index], data.y_test)
             found.setdefault(name, []).append(row)
     heads = ("clf-acc", "perf-auroc, seen", "rank of people, seen", "perf-auroc, not seen", "rank, not seen")
     print("| annotators known by | " + " | ".join(heads) + " |\n|---|" + "---|" * len(heads))

@@ -153,7 +153,7 @@ def compare(seed, crowd, n_masks, n_images, n_new, epochs):
         network = ours if name == "annot-mix" else TrustingSegmenter(**shared).fit(X, one[:, None])
         rows.append([name, seed, *scores(one, truth), *scores(network.predict(X_new), truth_new)])
     table = pd.DataFrame(rows, columns=["approach", "seed", "dice", "acc", "new dice", "new acc"])
-    confusion = ours.annotator_confusion()
+    confusion = ours.annotator_confusion().to_numpy().reshape(len(crowd), 2, 2)
     marked = masks >= 0
     quality = {"annotator": crowd}
     for c, rate in ((1, "sensitivity"), (0, "specificity")):

@@ -33,7 +33,6 @@ from annotmix.labels import Posterior as Posterior
 from annotmix.labels import aggregate as aggregate
 from annotmix.labels import dawid_skene as dawid_skene
 from annotmix.labels import hold_out as hold_out
-from annotmix.labels import label_scorer as label_scorer
 from annotmix.labels import majority_vote as majority_vote
 from annotmix.labels import posterior as posterior
 

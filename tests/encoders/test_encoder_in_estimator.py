@@ -107,7 +107,7 @@ def test_a_loaded_model_whose_encoder_has_moved(bert, other_bert, crowd, tmp_pat
     clf.save(tmp_path / "model")
     shutil.rmtree(folder)
     loaded = annotmix.load(tmp_path / "model")  # without weights: nothing is looked for yet
-    assert loaded.annotator_confusion().shape == (3, 2, 2)
+    assert loaded.annotator_confusion().shape == (3 * 2, 2)
     with pytest.raises(FileNotFoundError, match="bert"):
         loaded.predict(texts)
     moved = annotmix.load(tmp_path / "model", encoder=f"text:{bert}")

@@ -159,9 +159,33 @@ def test_names_come_back(noisy):
     quality = clf.label_quality(X, words)
     assert set(quality["annotator"]) == set(words.columns)
     assert set(quality["label"]) <= set(kinds)
-    np.testing.assert_array_equal(
-        clf.predict_annotator_perf(X, annotators=["w3", "w0"]), clf.predict_annotator_perf(X)[:, [3, 0]]
+    perf = clf.predict_annotator_perf(X)
+    pd.testing.assert_frame_equal(clf.predict_annotator_perf(X, ["w3", "w0"]), perf[["w3", "w0"]])
+
+
+def test_every_table_carries_names(noisy):
+    names = [f"item {n}" for n in range(len(noisy.X))]
+    frame = pd.DataFrame(noisy.X, index=names)
+    kinds, who = np.array(["ant", "bee", "cat"]), ["ada", "bo", "cem", "dot", "eva"]
+    words = pd.DataFrame(np.where(noisy.Z < 0, None, kinds[noisy.Z]), index=names, columns=who)
+    clf = classifier(max_epochs=2).fit(frame, words)
+    perf, proba, confusion = (
+        clf.predict_annotator_perf(frame[:4]),
+        clf.predict_annotator_proba(frame[:4], ["eva", "bo"]),
+        clf.annotator_confusion(),
     )
+    assert (perf.index.tolist(), perf.columns.tolist()) == (names[:4], who)
+    assert proba.index.tolist() == [(item, m) for item in names[:4] for m in ("eva", "bo")]
+    assert proba.columns.tolist() == confusion.columns.tolist() == kinds.tolist()
+    assert confusion.index.tolist() == [(m, c) for m in who for c in kinds]
+    assert (proba.index.names, proba.columns.name) == (["item", "annotator"], "label")
+    assert (confusion.index.names, confusion.columns.name) == (["annotator", "class"], "label")
+    named = clf.predict_annotator_perf(noisy.X[:4], items=names[:4])
+    pd.testing.assert_frame_equal(named, perf)
+    assert clf.predict_annotator_perf(noisy.X[:4]).index.tolist() == [0, 1, 2, 3]
+    assert clf.judge().confusion().index.tolist() == confusion.index.tolist()
+    assert clf.posterior_.probabilities.columns.tolist() == kinds.tolist()
+    assert isinstance(clf.predict_proba(frame), np.ndarray)  # as everywhere in scikit-learn
 
 
 def test_a_vector_is_one_annotator(noisy):
@@ -219,8 +243,14 @@ def test_an_error_at_prediction_names_what_is_wrong(fitted, noisy):
         fitted.predict_annotator_perf(noisy.X, annotators=["w9"])
     with pytest.raises(ValueError, match="5 annotators"):
         fitted.consensus(noisy.X, noisy.Z[:, :3])
-    with pytest.raises(ValueError, match="y_true="):
-        fitted.score(noisy.X, noisy.Z)
+    with pytest.raises(ValueError, match="one true class per row"):
+        fitted.score(noisy.X)
+    with pytest.raises(ValueError, match="labels of annotators go in as y"):
+        fitted.score(noisy.X, y_true=noisy.Z)
+    with pytest.raises(ValueError, match="sample_weight is for true classes"):
+        fitted.score(noisy.X, noisy.Z, sample_weight=np.ones(300))
+    with pytest.raises(ValueError, match="no labels to score"):
+        fitted.score(noisy.X, np.full_like(noisy.Z, -1))
     with pytest.raises(ValueError, match="NaN"):
         fitted.predict(np.full_like(noisy.X, np.nan))
 
@@ -252,9 +282,9 @@ def slow_confusion(clf, x, m):
 def test_annotator_predictions_against_a_loop(fitted, noisy):
     X = noisy.X[:7]
     p = fitted.predict_proba(X)
-    proba, perf = fitted.predict_annotator_proba(X), fitted.predict_annotator_perf(X)
-    confusion = fitted.annotator_confusion(X)
-    assert (proba.shape, perf.shape, confusion.shape) == ((7, 5, 3), (7, 5), (5, 3, 3))
+    proba = fitted.predict_annotator_proba(X).to_numpy().reshape(7, 5, 3)
+    perf = fitted.predict_annotator_perf(X).to_numpy()
+    confusion = fitted.annotator_confusion(X).to_numpy().reshape(5, 3, 3)
     np.testing.assert_allclose(proba.sum(axis=-1), 1, atol=1e-12)
     for m in range(5):
         mean = np.zeros((3, 3))
@@ -318,9 +348,10 @@ def test_annotators_are_ranked_above_those_who_know_nothing(crowd):
     clf = classifier(max_epochs=20).fit(X, Z)
     perf = clf.predict_annotator_perf(X).mean(axis=0)
     assert perf[:8].min() > perf[8:].max() + 0.1
-    diagonal = np.trace(clf.annotator_confusion(), axis1=1, axis2=2) / 3
+    confusion = clf.annotator_confusion().to_numpy().reshape(10, 3, 3)
+    diagonal = np.trace(confusion, axis1=1, axis2=2) / 3
     assert diagonal[:8].min() > diagonal[8:].max()
-    assert clf.annotator_confusion()[9][:, 0].min() > 0.8  # always says class 0
+    assert confusion[9, :, 0].min() > 0.8  # always says class 0
 
 
 # ------------------------------------------------------------------ backbones

@@ -32,7 +32,7 @@ def test_gain_is_mutual_information(model, noisy):
     posterior = model.judge(noisy.X, noisy.Z)
     table = annotmix.suggest(model, noisy.X, noisy.Z, 10)
     for row in table.itertuples():
-        q, theta = posterior.answer.q[row.item], posterior.confusion([row.annotator])[0]
+        q, theta = posterior.answer.q[row.item], posterior.confusion([row.annotator]).to_numpy()
         joint = q[:, None] * theta
         expected = entropy(q) + entropy(joint.sum(axis=0)) - entropy(joint.ravel())
         assert row.gain == pytest.approx(expected)
@@ -159,7 +159,7 @@ def test_annotators_without_labels_are_like_newcomers(noisy):
     new = suggest_from(posterior, 5, annotators=[], newcomers=["ann"])
     assert asked["item"].tolist() == new["item"].tolist()
     assert asked["gain"].tolist() == new["gain"].tolist()
-    q, theta = posterior.answer.q[asked["item"]], posterior.confusion([5])[0]
+    q, theta = posterior.answer.q[asked["item"]], posterior.confusion([5]).to_numpy()
     np.testing.assert_allclose(asked["performance"], q @ np.diag(theta))
 
 

@@ -153,17 +153,19 @@ def test_every_approach_takes_features_or_says_that_it_cannot(name):
             with pytest.raises(ValueError, match=f"{name} knows annotators by their labels alone"):
                 clf.fit(X, labels, annotator_features=TABLE)
         else:
-            assert np.isfinite(clf.fit(X, labels, annotator_features=TABLE).predict_annotator_perf(X)).all()
+            assert np.isfinite(clf.fit(X, labels, annotator_features=TABLE).predict_annotator_perf(X)).all(
+                axis=None
+            )
 
 
 def test_with_features_alone_equal_features_are_equal_annotators():
     clf, X = fitted(annotator_identity=False)
-    perf = clf.predict_annotator_perf(X)
+    perf = clf.predict_annotator_perf(X).to_numpy()
     np.testing.assert_allclose(perf[:, 1], perf[:, 4], rtol=1e-6)
     assert perf[:, [1, 4]].mean() > perf[:, [2, 5]].mean() + 0.2
     stranger = TABLE.iloc[[1]].set_axis(["new"])
     np.testing.assert_allclose(
-        clf.predict_annotator_perf(X, annotator_features=stranger)[:, 0], perf[:, 1], rtol=1e-6
+        clf.predict_annotator_perf(X, annotator_features=stranger)["new"], perf[:, 1], rtol=1e-6
     )
 
 
@@ -174,9 +176,9 @@ def test_somebody_new_is_judged_by_features(both):
     clf, X = both
     perf = clf.predict_annotator_perf(X, annotator_features=NEW)
     assert perf.shape == (300, 2)
-    assert perf[:, 1].mean() > perf[:, 0].mean() + 0.2
+    assert perf["other"].mean() > perf["new"].mean() + 0.2
     proba = clf.predict_annotator_proba(X, ["new"], annotator_features=NEW)
-    np.testing.assert_allclose(proba.sum(axis=2), 1)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
     # by hand: the mean row of the table by labels, and the features
     embedding = clf.module_.annotator_model.embed_annotator
     weight = torch.tensor(clf.labels_per_annotator_ / clf.labels_per_annotator_.sum(), dtype=torch.float32)
@@ -189,32 +191,35 @@ def test_somebody_new_is_judged_by_features(both):
         u = clf.module_.annotator_model(h, e_a.expand(len(h), -1))
         confusion = clf.module_.annotator_model.head.log_confusion(u).exp()
         expected = torch.einsum("nc,nck->nk", clf.module_.classifier.log_proba(h).exp(), confusion)
-    np.testing.assert_allclose(proba[:, 0], expected.numpy(), atol=1e-5)
+    np.testing.assert_allclose(proba.xs("new", level="annotator"), expected.numpy(), atol=1e-5)
 
 
 def test_the_population_is_the_mean_of_the_answers_by_labels(both):
     clf, X = both
     share = clf.labels_per_annotator_ / clf.labels_per_annotator_.sum()
     assert share.max() > 2 * share.min()
-    for ask, axis in (
-        (clf.predict_annotator_proba, 1),
-        (clf.predict_annotator_perf, 1),
-        (clf.annotator_confusion, 0),
+    n, C = len(X), len(clf.classes_)
+    for ask, axis, shape in (
+        (clf.predict_annotator_proba, 1, (n, -1, C)),
+        (clf.predict_annotator_perf, 1, (n, -1)),
+        (clf.annotator_confusion, 0, (-1, C, C)),
     ):
-        expected = np.average(ask(X), axis=axis, weights=share)
-        found = ask(X, ["nobody", "w3", "nobody else"], unseen="population")
+        expected = np.average(ask(X).to_numpy().reshape(shape), axis=axis, weights=share)
+        table = ask(X, ["nobody", "w3", "nobody else"], unseen="population")
+        found, known = table.to_numpy().reshape(shape), ask(X, ["w3"]).to_numpy().reshape(shape)
         np.testing.assert_allclose(found.take(0, axis), expected, atol=1e-9)
         np.testing.assert_array_equal(found.take(2, axis), found.take(0, axis))
-        np.testing.assert_allclose(found.take(1, axis), ask(X, ["w3"]).take(0, axis), atol=1e-7)
+        np.testing.assert_allclose(found.take(1, axis), known.take(0, axis), atol=1e-7)
 
 
 def test_known_described_and_unknown_in_the_order_asked(both):
     clf, X = both
     asked = ["nobody", "new", "w5", "other", "w0"]
     found = clf.predict_annotator_perf(X, asked, annotator_features=NEW, unseen="population")
-    for column, name in enumerate(asked):
+    assert found.columns.tolist() == asked
+    for name in asked:
         one = clf.predict_annotator_perf(X, [name], annotator_features=NEW, unseen="population")
-        np.testing.assert_allclose(found[:, column], one[:, 0], atol=1e-6)
+        np.testing.assert_allclose(found[name], one[name], atol=1e-6)
     # whom training knew keeps what training knew
     lie = NEW.iloc[:1].set_axis(["w0"])
     np.testing.assert_array_equal(
@@ -229,8 +234,8 @@ def test_any_approach_knows_the_population():
         warnings.simplefilter("ignore", UserWarning)
         clf.fit(X, Z)
     share = clf.labels_per_annotator_ / clf.labels_per_annotator_.sum()
-    found = clf.predict_annotator_perf(X, ["nobody"], unseen="population")[:, 0]
-    np.testing.assert_allclose(found, clf.predict_annotator_perf(X) @ share, atol=1e-9)
+    found = clf.predict_annotator_perf(X, ["nobody"], unseen="population")["nobody"]
+    np.testing.assert_allclose(found, clf.predict_annotator_perf(X).to_numpy() @ share, atol=1e-9)
 
 
 def test_a_large_crowd_is_a_sample_by_labels(monkeypatch):

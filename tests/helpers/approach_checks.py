@@ -166,9 +166,9 @@ def check_probabilities_sum_to_one(name):
     clf = fit(make(name, max_epochs=2), X, Z, y)
     np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1, atol=1e-9)
     if one_stage(name):
-        np.testing.assert_allclose(clf.predict_annotator_proba(X).sum(axis=2), 1, atol=1e-9)
-        np.testing.assert_allclose(clf.annotator_confusion(X).sum(axis=2), 1, atol=1e-5)
-        perf = clf.predict_annotator_perf(X)
+        np.testing.assert_allclose(clf.predict_annotator_proba(X).sum(axis=1), 1, atol=1e-9)
+        np.testing.assert_allclose(clf.annotator_confusion(X).sum(axis=1), 1, atol=1e-5)
+        perf = clf.predict_annotator_perf(X).to_numpy()
         assert perf.min() >= 0
         assert perf.max() <= 1 + 1e-6
     for probability in (clf.label_quality()["probability"], clf.consensus()["probability"]):
@@ -262,7 +262,7 @@ def check_learns_from_one_label_an_item(name):
 @check(one_stage)
 def check_a_good_annotator_ranks_above_a_spammer(name):
     X, Z, y = easy()
-    perf = fit(make(name), X, Z, y).predict_annotator_perf(X).mean(axis=0)
+    perf = fit(make(name), X, Z, y).predict_annotator_perf(X).to_numpy().mean(axis=0)
     assert perf[:6].mean() > perf[8:].mean()
 
 

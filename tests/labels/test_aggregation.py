@@ -236,7 +236,7 @@ def test_dawid_skene_equals_loops(a: Annotations, rounds: int, smoothing: float,
     q, prior, theta, log_likelihood = dawid_skene_by_loop(a, result.n_iter, smoothing, gold)
     np.testing.assert_allclose(result.probabilities, q, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(result.prior, prior, rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(result.confusion, theta, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(result.confusion, np.concatenate(theta), rtol=1e-8, atol=1e-10)
     assert result.log_likelihood == pytest.approx(log_likelihood, rel=1e-8, abs=1e-8)
     assert len(result.history) == result.n_iter <= rounds
 
@@ -246,8 +246,8 @@ def test_dawid_skene_equals_loops(a: Annotations, rounds: int, smoothing: float,
 def test_dawid_skene_is_sane(a: Annotations) -> None:
     result = dawid_skene(a, tol=0)
     assert (np.diff(result.history) > -1e-7).all()
-    assert (result.confusion > 0).all()
-    np.testing.assert_allclose(result.confusion.sum(axis=2), 1)
+    assert (result.confusion > 0).all(axis=None)
+    np.testing.assert_allclose(result.confusion.sum(axis=1), 1)
     np.testing.assert_allclose(result.probabilities.sum(axis=1), 1)
     assert result.prior.sum() == pytest.approx(1)
     labelled = a.labels_per_item > 0
@@ -256,7 +256,8 @@ def test_dawid_skene_is_sane(a: Annotations) -> None:
     for probabilities in result.probabilities[~labelled].to_numpy():
         np.testing.assert_allclose(probabilities, result.prior, atol=1e-12)
     for m in np.flatnonzero(a.labels_per_annotator == 0):
-        np.testing.assert_allclose(result.confusion[m], np.eye(a.n_classes), atol=1e-12)
+        own = result.confusion.loc[a.annotators[m]]
+        np.testing.assert_allclose(own, np.eye(a.n_classes), atol=1e-12)
 
 
 def test_log_likelihood_rises_until_it_converges() -> None:
@@ -293,8 +294,8 @@ def test_a_consistent_liar_is_understood() -> None:
     Z = np.stack([np.where(rng.random(200) < 0.85, y, 1 - y) for _ in range(4)] + [1 - y] * 2, axis=1)
     result = dawid_skene(Annotations.from_matrix(Z))
     assert (result.labels.to_numpy() == y).mean() > 0.98
-    assert result.confusion[5, 0, 1] > 0.97
-    assert result.confusion[0, 0, 0] > 0.8
+    assert result.confusion.loc[(5, 0), 1] > 0.97
+    assert result.confusion.loc[(0, 0), 0] > 0.8
 
 
 def test_names_and_gaps() -> None:
@@ -307,8 +308,11 @@ def test_names_and_gaps() -> None:
     assert result.probabilities.columns.tolist() == ["maybe", "no", "yes"]
     assert result.probabilities.loc["z"].tolist() == pytest.approx(result.prior.tolist())
     assert result.prior.to_dict() == pytest.approx({"maybe": 0, "no": 0.5, "yes": 0.5})
-    assert result.confusion.shape == (3, 3, 3)
-    np.testing.assert_allclose(result.confusion[1], np.eye(3), atol=1e-12)
+    assert result.confusion.index.names == ["annotator", "class"]
+    assert result.confusion.index.levels[0].tolist() == ["w0", "w1", "w2"]
+    assert result.confusion.loc["w0"].index.tolist() == ["maybe", "no", "yes"]
+    assert result.confusion.loc[("w1", "yes"), "yes"] == pytest.approx(1)
+    np.testing.assert_allclose(result.confusion.loc["w2"], np.eye(3), atol=1e-12)
 
 
 def test_without_labels_the_prior_is_uniform() -> None:
@@ -326,7 +330,7 @@ def test_gold_is_kept_and_teaches() -> None:
         result = dawid_skene(a, gold=gold)
         assert (result.probabilities.loc[:9, truth] == 1).all()
         assert (result.labels == truth).all()
-        assert result.confusion[trusted, truth, truth] == pytest.approx(1)
+        assert result.confusion.loc[(trusted, truth), truth] == pytest.approx(1)
         pd.testing.assert_series_equal(result.labels, dawid_skene(a, gold=gold.to_dict()).labels)
 
 
@@ -362,6 +366,10 @@ def test_warm_start_from_the_solution_stops_at_once() -> None:
     assert again.log_likelihood == pytest.approx(first.log_likelihood, rel=1e-10)
     np.testing.assert_allclose(again.confusion, first.confusion, atol=1e-5)
     np.testing.assert_allclose(again.probabilities, first.probabilities, atol=1e-5)
+    shuffled = first.confusion.sample(frac=1, random_state=0)  # a table is matched by its names
+    pd.testing.assert_frame_equal(
+        dawid_skene(a, confusion=shuffled, prior=first.prior).confusion, again.confusion
+    )
     without_prior = dawid_skene(a, confusion=first.confusion, tol=1e-13, max_iter=5000)
     np.testing.assert_allclose(without_prior.probabilities, first.probabilities, atol=1e-3)
 

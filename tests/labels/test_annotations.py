@@ -650,7 +650,7 @@ def test_a_label_of_weight_zero_is_none():
     a = Annotations([0, 0, 1], [0, 0, 0], [0, 1, 0], "xy", ["ann"], "ab", [0, 0.5, 0])
     assert a.to_long().to_numpy().tolist() == [["x", "ann", "b", 0.5]]
     assert a.labels_per_item.tolist() == [1, 0]
-    assert repr(a) == "Annotations(2 items, 1 annotators, 2 classes, 1 weighted labels)"
+    assert repr(a) == "Annotations(2 items, 1 annotator, 2 classes, 1 weighted label)"
 
 
 @pytest.mark.parametrize(

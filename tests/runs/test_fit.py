@@ -323,7 +323,9 @@ def test_the_files_say_what_the_model_says(finished):
     pd.testing.assert_frame_equal(
         found.annotators[annotators.columns], annotators, check_dtype=False, check_exact=True
     )
-    np.testing.assert_array_equal(found.confusion, model.posterior_.confusion(annotators.index))
+    np.testing.assert_array_equal(
+        found.confusion, model.posterior_.confusion(annotators.index).to_numpy().reshape(-1, 3, 3)
+    )
     for name, table in (("items", found.items), ("annotators", found.annotators), ("labels", found.labels)):
         written = pd.read_csv(out / f"{name}.csv", dtype={"item": str})
         np.testing.assert_allclose(

@@ -133,10 +133,16 @@ def report(
 def export(
     run: options.Run,
     onnx: Annotated[Path, typer.Option("--onnx", help="ONNX file to write; FILE.json describes its input.")],
+    with_encoder: Annotated[
+        bool, typer.Option("--with-encoder", help="Include the encoder of images: the input is then pixels.")
+    ] = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """Write the classifier of a run alone, as ONNX, checked against the original.
+    """Write the classifier of a run as ONNX, checked against the original, and say what its input is.
+
+    A classifier of texts or images takes the features of its encoder; --with-encoder includes the encoder
+    image:efficientnet-lite0.
 
     Example: annotmix export my-run --onnx classifier.onnx
     """
@@ -144,11 +150,11 @@ def export(
     with one_line(*MISTAKES), interruptible(lambda: _NOTHING):
         from annotmix.runs.export import export_onnx
 
-        facts = export_onnx(run, onnx)
+        facts = export_onnx(run, onnx, with_encoder)
         checked = facts["checked"]
+        output.say(facts["input"]["meaning"])
         output.say(
-            f"Classifier: {onnx}, its input: {onnx}.json. On {checked['items']} items of the "
-            "run no probability "
-            f"differs from the original by more than {checked['largest difference']:.1e}."
+            f"Classifier: {onnx}, described in {onnx}.json. On {checked['items']} {checked['on']} no "
+            f"probability differs from the original by more than {checked['largest difference']:.1e}."
         )
         output.document(facts)

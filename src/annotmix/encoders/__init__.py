@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 
 from annotmix._common.schema import decode
+from annotmix._common.words import did_you_mean
 from annotmix.encoders.encoder import Encoder
 from annotmix.encoders.image import ImageEncoder, SavedImage
+from annotmix.encoders.pretrained import OFFLINE
 from annotmix.encoders.text import SavedText, TextEncoder
 
 #: An encoder as the files of a model describe it. They never say where features are kept.
@@ -33,7 +35,7 @@ def make_encoder(encoder: str | Encoder, **settings: Any) -> Encoder:
     if kind not in _KINDS:
         raise ValueError(
             f'encoder must be an encoder or a name such as "text:minilm" or "image:efficientnet-lite0", '
-            f"found {encoder!r}."
+            f"found {encoder!r}.{did_you_mean(encoder, (*OFFLINE, *_KINDS))}"
         )
     return _KINDS[kind](**({"model": model} if model else {}), **settings)
 

@@ -19,8 +19,11 @@ import torch
 
 from annotmix._common import optional as extras
 from annotmix._common.schema import read_json
+from annotmix._common.words import did_you_mean
 
 _READ = ("*.json", "*.txt", "*.model", "*.safetensors")
+#: Encoders that packages bring, which need no hub.
+OFFLINE = ("text:minilm", "image:efficientnet-lite0")
 #: Seconds to wait for the hub.
 _PATIENCE = 5
 
@@ -51,6 +54,7 @@ def find_checkpoint(model: str, extra: str, offline: str) -> Path:
     """
     if os.path.isdir(model):
         return Path(model)
+    _refuse_misspelt(model, extra)
     hub = require("huggingface_hub", extra)
     try:
         return Path(
@@ -64,6 +68,16 @@ def find_checkpoint(model: str, extra: str, offline: str) -> Path:
             f"The model {model!r} is no folder and could not be loaded from the Hugging Face hub ({reason}). "
             f"Pass the folder of a checkpoint as model=, or {offline}."
         ) from error
+
+
+def _refuse_misspelt(model: str, kind: str) -> None:
+    """Refuse a name that nearly is that of an offline encoder, before the hub is asked in vain."""
+    full = {name.partition(":")[2]: name for name in OFFLINE}
+    near = did_you_mean(model, full)
+    for short, name in full.items():
+        near = near.replace(repr(short), repr(name))
+    if near and "/" not in model:
+        raise ValueError(f"There is no encoder '{kind}:{model}'.{near}")
 
 
 def content_hash(files: Iterable[Path]) -> str:

@@ -18,6 +18,7 @@ from annotmix.approaches import Approach, get_approach, list_approaches
 from annotmix.estimators.learnt_items import LearntItems
 from annotmix.estimators.unseen_annotators import AnnotatorQuery, find_annotators
 from annotmix.labels.evidence import Evidence
+from annotmix.labels.named import annotator_columns, confusion_table, label_table
 from annotmix.labels.posterior import Posterior
 from annotmix.networks.features import Features
 from annotmix.training.inference import (
@@ -41,7 +42,6 @@ class AnnotatorMethods:
     _reference: torch.Tensor
     _check_X: Any
     _annotations: Any
-    _encode: Any
     _device: Any
 
     # ---------------------------------------------------------------- annotators
@@ -51,41 +51,57 @@ class AnnotatorMethods:
         X: Any,
         annotators: Iterable[Any] | None = None,
         *,
+        items: Iterable[Any] | None = None,
         annotator_features: pd.DataFrame | None = None,
         unseen: str = "error",
-    ) -> NDArray[np.float64]:
-        """Probability that an annotator gives a label, shape (n, m, C), for all or the named annotators.
+    ) -> pd.DataFrame:
+        """Probability that an annotator gives a label to an item, for all or the named annotators.
 
         Parameters
         ----------
         X : array-like, shape (n, ...)
         annotators : iterable, optional
             Their names; by default the annotators of the training data, or of `annotator_features`.
+        items : iterable, optional
+            Names of the rows of X.
         annotator_features : DataFrame, optional
             As in `fit`, for annotators who were absent in training; known ones keep their features.
         unseen : {"error", "population"}, default="error"
             Unknown annotators without features are refused, or get the mean of the known annotators, weighted
             by their labels (with more than 200 annotators, the mean of a sample).
+
+        Returns
+        -------
+        DataFrame, one row per `item` and `annotator`, one column per `label`
+            `table.loc[(item, annotator)]` is a distribution, `table.xs(annotator, level="annotator")` the
+            distributions of one annotator; `table.to_numpy().reshape(n, m, C)` is the array.
         """
-        h, _ = self._encode(X)
+        h, names = self._features_of(X, items)
         query = self._query(annotators, annotator_features, unseen)
-        return query.evaluate(lambda model, who: annotator_proba(model, h, who), axis=1)
+        proba = query.evaluate(lambda model, who: annotator_proba(model, h, who), axis=1)
+        return label_table(proba, names, query.names, self.classes_)
 
     def predict_annotator_perf(
         self,
         X: Any,
         annotators: Iterable[Any] | None = None,
         *,
+        items: Iterable[Any] | None = None,
         annotator_features: pd.DataFrame | None = None,
         unseen: str = "error",
-    ) -> NDArray[np.float64]:
-        """Probability that an annotator's label is right, shape (n, m), for all or the named annotators.
+    ) -> pd.DataFrame:
+        """Probability that an annotator's label is right, for all or the named annotators.
 
         Parameters as in `predict_annotator_proba`.
+
+        Returns
+        -------
+        DataFrame, one row per item, one column per annotator
         """
-        h, _ = self._encode(X)
+        h, names = self._features_of(X, items)
         query = self._query(annotators, annotator_features, unseen)
-        return query.evaluate(lambda model, who: annotator_perf(model, h, who), axis=1)
+        perf = query.evaluate(lambda model, who: annotator_perf(model, h, who), axis=1)
+        return annotator_columns(perf, names, query.names)
 
     def annotator_confusion(
         self,
@@ -94,19 +110,26 @@ class AnnotatorMethods:
         *,
         annotator_features: pd.DataFrame | None = None,
         unseen: str = "error",
-    ) -> NDArray[np.float64]:
-        """Confusion matrices P(label k | true class c), shape (m, C, C), indexed [annotator, c, k].
+    ) -> pd.DataFrame:
+        """Confusion matrices P(label | true class) of all or the named annotators.
 
-        Averaged over the items X; without X over a sample of 256 training items. Row c weighs the
-        items by their probability of class c. Other parameters as in `predict_annotator_proba`.
+        Averaged over the items X; without X over a sample of 256 training items. The row of a class weighs
+        the items by their probability of that class. Other parameters as in `predict_annotator_proba`.
+
+        Returns
+        -------
+        DataFrame, one row per `annotator` and true `class`, one column per `label`
+            `table.loc[annotator]` is the matrix of one annotator; `table.to_numpy().reshape(m, C, C)` is the
+            array [annotator, class, label].
         """
         if X is None:
             check_is_fitted(self)
             h = self._reference
         else:
-            h, _ = self._encode(X)
+            h, _ = self._features_of(X)
         query = self._query(annotators, annotator_features, unseen)
-        return query.evaluate(lambda model, who: mean_confusion(model, h, who), axis=0)
+        matrices = query.evaluate(lambda model, who: mean_confusion(model, h, who), axis=0)
+        return confusion_table(matrices, query.names, self.classes_)
 
     # ---------------------------------------------------------------- labels
 
@@ -180,6 +203,13 @@ class AnnotatorMethods:
         return Posterior(annotations, replace(answer, q=answer.judge(annotations, p, row)))
 
     # ---------------------------------------------------------------- inside
+
+    def _features_of(self, X: Any, items: Iterable[Any] | None = None) -> tuple[torch.Tensor, Iterable[Any]]:
+        """h of the rows of X, shape (n, H), and their names, 0 to n − 1 where they have none."""
+        check_is_fitted(self)
+        rows, names = self._check_X(X, items)
+        h, _ = encode(self.module_, Features(rows, self._device))
+        return h, range(len(rows)) if names is None else names
 
     def _query(
         self, annotators: Iterable[Any] | None, features: pd.DataFrame | None, unseen: str

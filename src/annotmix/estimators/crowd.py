@@ -23,10 +23,13 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from annotmix._common.progress import Progress
 from annotmix._common.seeds import seed_of
 from annotmix.estimators.cross_fitting import OutOfFold, cross_fit, draw_folds, fit_soft
-from annotmix.labels.accepted import as_annotations, check_true_classes, require_labels
+from annotmix.estimators.numbers_only import refuse_texts
+from annotmix.estimators.scoring import CrowdScore
+from annotmix.labels.accepted import as_annotations, require_labels
 from annotmix.labels.aggregation import gold_positions
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.evidence import Evidence
+from annotmix.labels.heldout import label_likelihood
 from annotmix.labels.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -40,7 +43,7 @@ Floats = NDArray[np.float64]
 STRENGTHS = (1.0, 0.1, 0.01, 0.001)
 
 
-class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CrowdClassifier(CrowdScore, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Any scikit-learn classifier or pipeline, taught by the labels of many annotators.
 
     The labels alone suggest classes of the items. Clones of the classifier learn these classes and predict
@@ -138,6 +141,8 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
             Item name → true class, where it is known.
         """
         self._check_parameters()
+        if isinstance(self.estimator, str):
+            refuse_texts(X, remedy="pipeline")
         X, annotations = self._read(X, y, items, self.classes)
         require_labels(annotations)
         evidence = Evidence(annotations, gold_positions(annotations, gold))
@@ -197,22 +202,11 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None, y_true: Any = None) -> float:
-        """Accuracy on true classes.
-
-        Parameters
-        ----------
-        X : n rows, as the estimator takes them
-        y : array-like, shape (n,)
-            True classes.
-        y_true : array-like, shape (n,), optional
-            True classes, in place of `y`. For model selection, where scikit-learn hands the annotators'
-            labels on as `y`: `GridSearchCV(clf.set_score_request(y_true=True), …).fit(X, Z, y_true=truth)`
-            with scikit-learn's metadata routing enabled.
-        """
-        truth = y if y_true is None else y_true
-        check_true_classes(truth)
-        return float(super().score(X, truth, sample_weight))
+    def _label_likelihood(self, X: Any, y: Any) -> float:
+        """label-ll by the classifier and the confusion matrices of the posterior."""
+        check_is_fitted(self)
+        X, annotations = self._read(X, y, None, self.classes_, self.annotators_)
+        return label_likelihood(annotations, self.predict_proba(X), self.posterior_)
 
     # ---------------------------------------------------------------- labels and annotators
 
@@ -244,8 +238,14 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         """
         return self.judge(X, y, items=items).label_quality
 
-    def annotator_confusion(self, annotators: Iterable[Any] | None = None) -> Floats:
-        """P(label k | true class c) of all or the named annotators, shape (m, C, C), as [annotator, c, k]."""
+    def annotator_confusion(self, annotators: Iterable[Any] | None = None) -> pd.DataFrame:
+        """P(label | true class) of all or the named annotators, the same as `posterior_.confusion`.
+
+        Returns
+        -------
+        DataFrame, one row per `annotator` and true `class`, one column per `label`
+            `table.loc[annotator]` is the matrix of one annotator.
+        """
         check_is_fitted(self)
         return self.posterior_.confusion(annotators)
 

@@ -19,13 +19,15 @@ from annotmix.approaches.base import DescribedAnnotators
 from annotmix.encoders import Encoder, make_encoder
 from annotmix.estimators.annotator_methods import AnnotatorMethods
 from annotmix.estimators.learnt_items import LearntItems, row_marks, with_gold
+from annotmix.estimators.numbers_only import refuse_texts
 from annotmix.estimators.parameters import check_parameters, resolve_network, training_settings
 from annotmix.estimators.persistence import REFERENCE_NAME, UNSEEN_NAME, fingerprint, save, set_state
+from annotmix.estimators.scoring import CrowdScore
 from annotmix.estimators.unseen_annotators import prepare_features
-from annotmix.labels.accepted import as_annotations, check_true_classes, require_labels
+from annotmix.labels.accepted import as_annotations, require_labels
 from annotmix.labels.aggregation import gold_positions
 from annotmix.labels.annotations import Annotations
-from annotmix.labels.heldout import hold_out
+from annotmix.labels.heldout import hold_out, label_likelihood
 from annotmix.networks import Classifier, make_backbone
 from annotmix.networks.devices import pick_device
 from annotmix.networks.features import Features
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
 REFERENCE_SIZE = 256
 
 
-class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MultiAnnotatorClassifier(CrowdScore, AnnotatorMethods, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that learns from the labels of many annotators.
 
     Parameters
@@ -302,23 +304,6 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
         _, log_p = self._encode(X)
         return np.asarray(self.classes_[log_p.argmax(dim=-1).cpu().numpy()])
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None, y_true: Any = None) -> float:
-        """Accuracy on true classes (clf-acc).
-
-        Parameters
-        ----------
-        X : array-like, shape (n, ...)
-        y : array-like, shape (n,)
-            True classes.
-        y_true : array-like, shape (n,), optional
-            True classes, in place of `y`. For model selection, where scikit-learn hands the annotators'
-            labels on as `y`: `GridSearchCV(clf.set_score_request(y_true=True), …).fit(X, Z, y_true=truth)`
-            with scikit-learn's metadata routing enabled.
-        """
-        truth = y if y_true is None else y_true
-        check_true_classes(truth)
-        return float(super().score(X, truth, sample_weight))
-
     def evaluate(self, X: Any, y_true: ArrayLike | None, labels: Any = None) -> dict[str, float]:
         """The paper's scores: clf-acc, and with annotators' `labels` also annot-acc and perf-auroc.
 
@@ -326,6 +311,16 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
         """
         check_is_fitted(self)
         return scores(self.module_, self._evaluation_set(X, y_true, labels))
+
+    def _label_likelihood(self, X: Any, y: Any) -> float:
+        """label-ll by the annotator model; without one, by the confusion matrices of the posterior."""
+        check_is_fitted(self)
+        rows, names = self._check_X(X)
+        annotations, features = self._annotations(y, len(rows), names), Features(rows, self._device)
+        if self._approach.perf is not None and len(annotations):
+            return scores(self.module_, EvaluationSet(features, None, annotations))["label-ll"]
+        _, log_p = encode(self.module_, features)
+        return label_likelihood(annotations, probabilities(log_p), self.posterior_)
 
     # ---------------------------------------------------------------- files
 
@@ -392,6 +387,7 @@ class MultiAnnotatorClassifier(AnnotatorMethods, ClassifierMixin, BaseEstimator)
             for first in range(0, len(X), 4096):
                 assert_all_finite(X[first : first + 4096], input_name="X")
         else:
+            refuse_texts(X)
             return validate_data(self, X, reset=reset, dtype="numeric", allow_nd=True)  # type: ignore[no-any-return]
         if reset:
             self.n_features_in_ = 0 if rows.ndim < 2 else rows.shape[1 if self.encoder is None else -1]

@@ -20,6 +20,7 @@ from annotmix.estimators.masks import Masks, read_masks
 from annotmix.estimators.parameters import check_parameters, training_settings
 from annotmix.estimators.persistence import fingerprint, save
 from annotmix.estimators.pixels import AnnotMixPixels, PixelClassifier, make_pixel_backbone
+from annotmix.labels.named import annotator_columns, confusion_table
 from annotmix.networks.devices import pick_device
 from annotmix.networks.features import Features
 from annotmix.training.inference import mean_confusion
@@ -207,26 +208,32 @@ class AnnotMixSegmenter(BaseEstimator):  # type: ignore[misc]
     # ---------------------------------------------------------------- annotators
 
     @torch.inference_mode()
-    def predict_annotator_perf(self, X: Any) -> NDArray[np.float64]:
-        """Share of an image's pixels that an annotator would mark right, shape (n, M)."""
+    def predict_annotator_perf(self, X: Any) -> pd.DataFrame:
+        """Share of an image's pixels that an annotator would mark right, one row per image."""
         rows = self._check(X)
         result = np.empty((len(rows), len(self.annotators_)))
         for part, h, _ in self._pieces(rows):
             for m in range(len(self.annotators_)):
                 perf = self.module_.annotator_perf(h, torch.full((len(h),), m, device=h.device))
                 result[part, m] = perf.view(part.stop - part.start, -1).double().mean(dim=1).cpu().numpy()
-        return result
+        return annotator_columns(result, range(len(rows)), self.annotators_)
 
-    def annotator_confusion(self, X: Any = None) -> NDArray[np.float64]:
-        """Confusion matrices P(marked as k | true class c) of a pixel, shape (M, C, C), [annotator, c, k].
+    def annotator_confusion(self, X: Any = None) -> pd.DataFrame:
+        """Confusion matrices P(marked as a label | true class) of a pixel.
 
-        Of two classes, [:, 1, 1] is the annotators' sensitivity and [:, 0, 0] their specificity. Averaged
-        over 256 pixels of each of up to 64 images of X, without X of the training images. Row c weighs the
-        pixels by their probability of class c.
+        Averaged over 256 pixels of each of up to 64 images of X, without X of the training images. The row of
+        a class weighs the pixels by their probability of that class.
+
+        Returns
+        -------
+        DataFrame, one row per `annotator` and true `class`, one column per `label`
+            `table.loc[annotator]` is the matrix of one annotator. Of the classes 0 and 1, `.loc[1, 1]` in it
+            is the sensitivity and `.loc[0, 0]` the specificity.
         """
         check_is_fitted(self)
         h = self._reference if X is None else self._some_features(self._check(X))
-        return mean_confusion(self.module_, h, np.arange(len(self.annotators_)))
+        matrices = mean_confusion(self.module_, h, np.arange(len(self.annotators_)))
+        return confusion_table(matrices, self.annotators_, self.classes_)
 
     # ---------------------------------------------------------------- files
 

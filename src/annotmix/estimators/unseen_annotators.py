@@ -49,6 +49,8 @@ class AnnotatorQuery:
         Known annotators whose mean stands for an unseen annotator without features; empty without one.
     order : array of int, shape (m,)
         Position of each annotator of the query among the known, then the described, then the population.
+    names : Index, shape (m,)
+        The annotators of the query.
     """
 
     model: Approach
@@ -56,6 +58,7 @@ class AnnotatorQuery:
     described: Approach | None
     population: list[tuple[int, float]]
     order: Index
+    names: pd.Index
 
     def evaluate(self, predict: Predict, axis: int) -> NDArray[np.float64]:
         """Predictions about all annotators of the query, which `predict` returns along `axis`."""
@@ -104,7 +107,7 @@ def find_annotators(
             )
         population = _population(clf.labels_per_annotator_, clf.seed_)
         order[order < 0] = len(known) + (0 if described is None else described.n_annotators)
-    return AnnotatorQuery(clf.module_, known, described, population, order)
+    return AnnotatorQuery(clf.module_, known, described, population, order, wanted)
 
 
 def prepare_features(

@@ -2,7 +2,7 @@
 
 from annotmix.labels.aggregation import aggregate, dawid_skene, majority_vote
 from annotmix.labels.annotations import Annotations
-from annotmix.labels.heldout import hold_out, label_scorer
+from annotmix.labels.heldout import hold_out
 from annotmix.labels.posterior import Posterior, posterior
 
 __all__ = [
@@ -11,7 +11,6 @@ __all__ = [
     "aggregate",
     "dawid_skene",
     "hold_out",
-    "label_scorer",
     "majority_vote",
     "posterior",
 ]

@@ -20,6 +20,8 @@ from annotmix.labels.names import plain, same_names
 
 #: How items are matched to rows: "either" is by name, or by position where items are only numbered.
 Match = Literal["name", "position", "either"]
+#: Different fractions, such as 0.5, that labels may be (half stars from 0 to 10); with more, y is features.
+MOST_FRACTIONS = 10
 
 
 def as_annotations(
@@ -59,9 +61,10 @@ def as_annotations(
         if names is None:
             raise ValueError(
                 "Labels in a long table are matched to the rows of X by name: pass X as a DataFrame indexed "
-                "by item, or items= with the name of every row."
+                "by item, or items= with the name of every row. In a pipeline, whose steps drop the names, "
+                'call pipeline.set_output(transform="pandas") first, or pass STEP__items=X.index to its fit.'
             )
-        annotations, match = Annotations.from_long(y), "name"
+        annotations, match = read_table(y), "name"
     elif (y := y if isinstance(y, pd.DataFrame) else plain(y)).ndim == 2:
         if np.shape(y)[1] == 1 and not isinstance(y, pd.DataFrame):
             warnings.warn(
@@ -70,6 +73,7 @@ def as_annotations(
                 DataConversionWarning,
                 stacklevel=4,
             )
+        refuse_features(y, classes)
         annotations = Annotations.from_matrix(y, missing_label, annotators=_columns(y, annotators))
         match = "either" if isinstance(y, pd.DataFrame) else "position"
     elif y.ndim == 3:
@@ -109,14 +113,41 @@ def require_labels(annotations: Annotations, gold: Iterable[int] = ()) -> None:
         )
 
 
-def check_true_classes(truth: Any) -> None:
-    """Refuse labels of annotators where `score` needs true classes."""
-    if isinstance(truth, Annotations) or np.ndim(truth) != 1:
+def read_table(table: pd.DataFrame, items: Iterable[Any] | None = None) -> Annotations:
+    """The labels of a long table; `items` are all items in their order."""
+    annotations = Annotations.from_long(table, items=items)
+    refuse_features(annotations.classes)
+    return annotations
+
+
+def refuse_features(labels: Any, classes: Iterable[Any] | None = None) -> None:
+    """Refuse numbers that cannot be labels: many different fractions, as when X and y are swapped.
+
+    Parameters
+    ----------
+    labels : array-like
+        A label matrix, or labels in any other form that holds them alone.
+    classes : iterable, optional
+        The classes, where they are known: what is among them is a label.
+    """
+    values = plain(labels)
+    if classes is not None or values.dtype.kind != "f":
+        return
+    known = values[np.isfinite(values)]
+    fractions = np.unique(known[known != np.floor(known)])
+    if len(fractions) > MOST_FRACTIONS:
         raise ValueError(
-            "score compares with one true class per row, found labels of shape "
-            f"{np.shape(truth) if not isinstance(truth, Annotations) else truth}. In GridSearchCV and "
-            "cross_val_score, pass the true classes as y_true= (see the documentation of score)."
+            f"y holds {len(fractions)} different fractions, such as {some(fractions, 3)}: these are "
+            "features, not labels. X comes first and the labels second: fit(X, y). If the numbers are "
+            "classes, name all of them with classes=, or convert them to text."
         )
+
+
+def holds_true_classes(y: Any) -> bool:
+    """Whether y is one true class per row, for `score`; otherwise it is labels of annotators."""
+    if y is None:
+        raise ValueError("score needs y: one true class per row, or labels of annotators as fit takes them.")
+    return not isinstance(y, Annotations | pd.DataFrame) and np.ndim(y) == 1
 
 
 def is_long(table: pd.DataFrame) -> bool:

@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from annotmix._common.words import some
-from annotmix.labels import crowdkit
+from annotmix.labels import crowdkit, display
 from annotmix.labels.annotations import ROUNDING, Annotations
+from annotmix.labels.named import class_table, confusion_array, confusion_table, index_of
 from annotmix.labels.names import Index, Names
 
 Floats = NDArray[np.float64]
@@ -32,21 +33,19 @@ TINY = 1e-300
 
 @overload
 def majority_vote(
-    annotations: Annotations, *, ties: Literal["random"] = "random", random_state: Any = None
+    labels: Any, *, ties: Literal["random"] = "random", random_state: Any = None
 ) -> pd.Series: ...
 @overload
+def majority_vote(labels: Any, *, ties: Literal["all"], random_state: Any = None) -> pd.DataFrame: ...
 def majority_vote(
-    annotations: Annotations, *, ties: Literal["all"], random_state: Any = None
-) -> pd.DataFrame: ...
-def majority_vote(
-    annotations: Annotations, *, ties: Literal["random", "all"] = "random", random_state: Any = None
+    labels: Any, *, ties: Literal["random", "all"] = "random", random_state: Any = None
 ) -> pd.Series | pd.DataFrame:
     """The class that most annotators gave, for every item that has labels.
 
     Parameters
     ----------
-    annotations : Annotations
-        The labels. A label of weight w has w votes.
+    labels : Annotations, long table, label matrix or soft labels
+        A label of weight w has w votes.
     ties : {"random", "all"}
         Where several classes have the most votes: take one of them, each as likely, or return them all.
     random_state : int, Generator or None
@@ -68,12 +67,13 @@ def majority_vote(
     """
     if ties not in ("random", "all"):
         raise ValueError(f'ties must be "random" or "all", found {ties!r}.')
+    annotations = labels_alone(labels)
     item, label = _most_votes(annotations)
     first = np.flatnonzero(np.diff(item, prepend=-1))
     if ties == "all":
         winners = np.zeros((annotations.n_items, annotations.n_classes), dtype=bool)
         winners[item, label] = True
-        return _table(annotations, winners).iloc[item[first]]
+        return class_table(winners, annotations.items, annotations.classes).iloc[item[first]]
     n_tied = np.diff(first, append=len(item))
     chosen = first + np.random.default_rng(random_state).integers(n_tied)
     return _labels(annotations, item[chosen], label[chosen])
@@ -102,8 +102,9 @@ class DawidSkene:
         that are equally probable. A flat soft label has no information and does not count as a label.
     probabilities : DataFrame, shape (n_items, n_classes)
         Probability of every class given the labels; an item without labels gets the prior.
-    confusion : array, shape (n_annotators, n_classes, n_classes)
-        `confusion[m, c, k]` is the probability that annotator m gives label k where c is true.
+    confusion : DataFrame, one row per annotator and true class, one column per label
+        `confusion.loc[m]` is the matrix of annotator m, and `confusion.loc[(m, c), k]` the probability that m
+        gives label k where c is true.
     prior : Series, indexed by class
         The share of every class.
     history : array, shape (n_iter,), or (n_iter + 1,) after a warm start
@@ -116,11 +117,28 @@ class DawidSkene:
 
     labels: pd.Series
     probabilities: pd.DataFrame
-    confusion: Floats
+    confusion: pd.DataFrame
     prior: pd.Series
     history: Floats
     n_iter: int
     converged: bool
+
+    def __repr__(self) -> str:
+        return f"DawidSkene({self._summary})"
+
+    def _repr_html_(self) -> str:
+        best = self.probabilities.max(axis=1)
+        items = pd.DataFrame({"label": self.labels, "probability": best.reindex(self.labels.index)})
+        return display.html("Dawid–Skene", self._summary, (items, len(items), "items"))
+
+    @property
+    def _summary(self) -> str:
+        n_annotators = len(self.confusion) // max(len(self.prior), 1)
+        return (
+            f"{len(self.labels)} labelled items, {n_annotators} annotators, {len(self.prior)} classes; "
+            f"{'converged' if self.converged else 'stopped'} after {self.n_iter} rounds with log-likelihood "
+            f"{self.log_likelihood:.1f}"
+        )
 
     @property
     def log_likelihood(self) -> float:
@@ -129,13 +147,13 @@ class DawidSkene:
 
 
 def dawid_skene(
-    annotations: Annotations,
+    labels: Any,
     *,
     max_iter: int = 100,
     tol: float = 1e-5,
     smoothing: float = 1e-10,
     gold: pd.Series | Mapping[Any, Any] | None = None,
-    confusion: ArrayLike | None = None,
+    confusion: pd.DataFrame | ArrayLike | None = None,
     prior: ArrayLike | None = None,
 ) -> DawidSkene:
     r"""True classes and a confusion matrix for every annotator, by maximum likelihood.
@@ -151,8 +169,8 @@ def dawid_skene(
 
     Parameters
     ----------
-    annotations : Annotations
-        The labels. A label of weight w counts w times: in Σ, and as θ^w.
+    labels : Annotations, long table, label matrix or soft labels
+        A label of weight w counts w times: in Σ, and as θ^w.
     max_iter : int, default=100
         The most rounds.
     tol : float, default=1e-5
@@ -162,8 +180,9 @@ def dawid_skene(
         an annotator is trusted on an unseen class; for a wrong k, ε_ck is 1e-30 of that. See Notes.
     gold : Series or dict, optional
         Item name → class name where it is known. These items keep that class in every round.
-    confusion : array, shape (n_annotators, n_classes, n_classes), optional
-        Warm start: confusion matrices for a first E-step, instead of the shares of the votes.
+    confusion : DataFrame, or array of shape (n_annotators, n_classes, n_classes), optional
+        Warm start: confusion matrices for a first E-step, instead of the shares of the votes. A table, such
+        as the `confusion` of an earlier result, is matched by its names.
     prior : array, shape (n_classes,), optional
         The shares of the classes in that E-step; by default the shares of the votes.
 
@@ -191,15 +210,17 @@ def dawid_skene(
     >>> result = dawid_skene(a)
     >>> result.labels.tolist()
     ['a', 'b', 'a', 'b']
-    >>> result.confusion[2].round(2)
-    array([[0. , 1. ],
-           [0.5, 0.5]])
+    >>> result.confusion.loc[(2, "a")].round(2).to_dict()  # annotator 2, where a is true
+    {'a': 0.0, 'b': 1.0}
     """
+    annotations = labels_alone(labels)
     _check(annotations, max_iter, tol, smoothing)
     model = _Model(annotations, smoothing, gold)
     q = model.vote_shares()
     history: list[float] = []
     if confusion is not None:
+        if isinstance(confusion, pd.DataFrame):
+            confusion = confusion_array(confusion, annotations.annotators, annotations.classes)
         shape = (annotations.n_annotators, annotations.n_classes, annotations.n_classes)
         theta = _distributions("confusion", confusion, shape).transpose(0, 2, 1)
         pi = model.mean(q) if prior is None else _distributions("prior", prior, shape[1:2])
@@ -218,9 +239,9 @@ def dawid_skene(
     known = np.flatnonzero(model.known)
     return DawidSkene(
         labels=_labels(annotations, known, q[known].argmax(axis=1)),
-        probabilities=_table(annotations, q),
-        confusion=np.ascontiguousarray(theta.transpose(0, 2, 1)),
-        prior=pd.Series(pi, index=pd.Index(annotations.classes, name="label"), name="prior"),
+        probabilities=class_table(q, annotations.items, annotations.classes),
+        confusion=confusion_table(theta.transpose(0, 2, 1), annotations.annotators, annotations.classes),
+        prior=pd.Series(pi, index=index_of(annotations.classes, "label"), name="prior"),
         history=np.array(history),
         n_iter=n_iter,
         converged=converged,
@@ -332,15 +353,12 @@ def _log(probability: Floats) -> Floats:
 # ---------------------------------------------------------------- any method by name
 
 
-def aggregate(
-    annotations: Annotations, method: str = "mv", *, random_state: Any = None, **params: Any
-) -> pd.Series:
+def aggregate(labels: Any, method: str = "mv", *, random_state: Any = None, **params: Any) -> pd.Series:
     """One class for every item that has labels, by the method named.
 
     Parameters
     ----------
-    annotations : Annotations
-        The labels.
+    labels : Annotations, long table, label matrix or soft labels
     method : str
         "mv" (`majority_vote`), "ds" (`dawid_skene`), or "crowd-kit:NAME" for any aggregator of class labels
         in crowd-kit, for example "crowd-kit:GLAD".
@@ -360,6 +378,7 @@ def aggregate(
     >>> aggregate(a, "ds").tolist()
     [0, 1]
     """
+    annotations = labels_alone(labels)
     if method == "mv":
         return majority_vote(annotations, ties="random", random_state=random_state, **params)
     if method == "ds":
@@ -383,7 +402,18 @@ def aggregated(annotations: Annotations, labels: pd.Series) -> Annotations:
     return Annotations(item, np.zeros_like(item), label, annotations.items, names, annotations.classes)
 
 
-# ---------------------------------------------------------------- names
+# ---------------------------------------------------------------- labels and names
+
+
+def labels_alone(labels: Any, items: Any = None) -> Annotations:
+    """Labels in any form that `fit` takes, without X; `items` are all items of a long table, in order."""
+    if isinstance(labels, Annotations):
+        return labels
+    from annotmix.labels.accepted import as_annotations, is_long, read_table  # it imports scikit-learn
+
+    if isinstance(labels, pd.DataFrame) and is_long(labels):
+        return read_table(labels, items)
+    return as_annotations(labels, len(labels))
 
 
 def _positions(names: Names, wanted: Any, what: str) -> Index:
@@ -396,10 +426,6 @@ def _positions(names: Names, wanted: Any, what: str) -> Index:
 
 
 def _labels(annotations: Annotations, item: Index, label: Index) -> pd.Series:
-    index = pd.Index(annotations.items[item], name="item")
-    return pd.Series(annotations.classes[label], index=index, name="label")
-
-
-def _table(annotations: Annotations, values: NDArray[Any]) -> pd.DataFrame:
-    index = pd.Index(annotations.items, name="item")
-    return pd.DataFrame(values, index=index, columns=pd.Index(annotations.classes, name="label"))
+    return pd.Series(
+        annotations.classes[label], index=index_of(annotations.items[item], "item"), name="label"
+    )

@@ -21,7 +21,9 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from annotmix._common.words import show, some
+from annotmix.labels import display
 from annotmix.labels import tables as label_tables
+from annotmix.labels.label_checks import NAMES_OF, frozen, sorted_labels
 from annotmix.labels.names import Index, Names, as_list, as_names, locate, same_names
 
 Duplicates = Literal["error", "first", "last", "majority"]
@@ -29,8 +31,6 @@ Floats = NDArray[np.float64]
 
 #: Relative difference up to which sums of weights count as equal.
 ROUNDING = 1e-9
-#: The names that the index vectors of `Annotations` point to.
-_NAMES_OF = {"item": "items", "annotator": "annotators", "label": "classes"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,57 +68,16 @@ class Annotations:
     weight: Floats | None = None
 
     def __post_init__(self) -> None:
-        for names in _NAMES_OF.values():
-            object.__setattr__(self, names, _frozen(as_names(getattr(self, names), None, names)))
+        for names in NAMES_OF.values():
+            object.__setattr__(self, names, frozen(as_names(getattr(self, names), None, names)))
         self._check_labels()
 
     def _check_labels(self) -> None:
         """Refuse labels that make no sense; sort the others."""
-        for role, of in _NAMES_OF.items():
-            index, names = np.asarray(getattr(self, role)), getattr(self, of)
-            if index.ndim != 1 or (len(index) and index.dtype.kind not in "iu"):
-                raise ValueError(
-                    f"{role} must be a vector of integers, found {index.dtype} of shape {index.shape}."
-                )
-            if len(index) and (index.min() < 0 or index.max() >= len(names)):
-                raise ValueError(
-                    f"{role} must point into its {len(names)} names, found values from {index.min()} "
-                    f"to {index.max()}."
-                )
-            object.__setattr__(self, role, index.astype(np.int64, copy=False))
-        if not len(self.item) == len(self.annotator) == len(self.label):
-            raise ValueError(
-                "item, annotator and label must have the same length, found "
-                f"{len(self.item)}, {len(self.annotator)} and {len(self.label)}."
-            )
-        keys, weight = [self.item, self.annotator], self.weight
-        if weight is not None:
-            keys, weight = [*keys, self.label], _checked(weight, len(self.label))
-        order: Index | slice = slice(None)
-        if not _ascends(keys):
-            order = np.lexsort(keys[::-1])
-        if weight is not None:
-            if not weight.all():
-                order = np.arange(len(weight))[order]
-                order = order[weight[order] > 0]
-            object.__setattr__(self, "weight", _frozen(weight[order]))
-        for role in _NAMES_OF:
-            index = getattr(self, role)
-            object.__setattr__(self, role, _frozen(index if isinstance(order, slice) else index[order]))
-        if isinstance(order, slice):
-            return  # ascending, so nothing is repeated
-        same = (np.diff(self.item) == 0) & (np.diff(self.annotator) == 0)
-        if weight is not None:
-            same &= np.diff(self.label) == 0
-        repeated = np.flatnonzero(same)
-        if len(repeated):
-            p = repeated[0]
-            what = "label" if weight is None else f"weight of label {show(self.classes[self.label[p]])}"
-            raise ValueError(
-                f"annotator {show(self.annotators[self.annotator[p]])} has more than one {what} for item "
-                f"{show(self.items[self.item[p]])} ({len(repeated)} repeats in all). Use "
-                'Annotations.from_long with duplicates="first", "last" or "majority" to keep one of them.'
-            )
+        labels = [getattr(self, role) for role in NAMES_OF]
+        names = [getattr(self, of) for of in NAMES_OF.values()]
+        for role, values in sorted_labels(labels, self.weight, names).items():
+            object.__setattr__(self, role, values)
 
     def _derive(self, **changes: Any) -> Annotations:
         """A copy with other labels, or other names that are checked already; unchanged names cost nothing."""
@@ -272,34 +231,39 @@ class Annotations:
         """Number of classes."""
         return len(self.classes)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_items, n_annotators), the shape of the label matrix; scikit-learn counts rows by it."""
+        return self.n_items, self.n_annotators
+
     def __len__(self) -> int:
         return len(self.label)
 
     def __repr__(self) -> str:
-        return (
-            f"Annotations({self.n_items} items, {self.n_annotators} annotators, {self.n_classes} classes, "
-            f"{len(self)} {'' if self.weight is None else 'weighted '}labels)"
-        )
+        return f"Annotations({display.counts(self)})"
+
+    def _repr_html_(self) -> str:
+        return display.annotations_html(self)
 
     @cached_property
     def labels_per_item(self) -> Index:
         """Number of annotators with a label for every item, shape (n_items,): soft labels count once."""
-        return _frozen(np.bincount(self.item[self._first], minlength=self.n_items))
+        return frozen(np.bincount(self.item[self._first], minlength=self.n_items))
 
     @cached_property
     def labels_per_annotator(self) -> Index:
         """Number of items with a label of every annotator, shape (n_annotators,): soft labels count once."""
-        return _frozen(np.bincount(self.annotator[self._first], minlength=self.n_annotators))
+        return frozen(np.bincount(self.annotator[self._first], minlength=self.n_annotators))
 
     @cached_property
     def start(self) -> Index:
         """Item n has the labels `start[n]:start[n + 1]`; shape (n_items + 1,)."""
-        return _frozen(np.concatenate([[0], np.cumsum(np.bincount(self.item, minlength=self.n_items))]))
+        return frozen(np.concatenate([[0], np.cumsum(np.bincount(self.item, minlength=self.n_items))]))
 
     @cached_property
     def pair(self) -> Index:
         """Number of the pair (item, annotator) that a label belongs to, ascending; shape (n_labels,)."""
-        return _frozen(np.cumsum(self._first) - 1)
+        return frozen(np.cumsum(self._first) - 1)
 
     @property
     def _first(self) -> NDArray[np.bool_]:
@@ -319,7 +283,7 @@ class Annotations:
         at, n_classes = np.flatnonzero(self._first), np.bincount(self.pair)
         least = np.minimum.reduceat(self.weight, at) if len(at) else np.zeros(0)
         rest = self.weight - np.where(n_classes == self.n_classes, least, 0)[self.pair]
-        return _frozen(np.where(rest > ROUNDING * self.weight, rest, 0))
+        return frozen(np.where(rest > ROUNDING * self.weight, rest, 0))
 
     def total(self, index: Index, n: int) -> NDArray[Any]:
         """Number of labels, or sum of their weights, in each of n groups, shape (n,).
@@ -338,11 +302,53 @@ class Annotations:
         item, label = np.divmod(cells, max(self.n_classes, 1))
         return item, label, self.total(where, len(cells))
 
-    def keep(self, rows: NDArray[Any]) -> Annotations:
-        """Only the labels at `rows` (positions or a mask); items, annotators and classes stay."""
+    def keep(self, rows: NDArray[Any] | slice) -> Annotations:
+        """Only the labels at `rows` (positions, a mask or a slice); items, annotators and classes stay."""
         weight = None if self.weight is None else self.weight[rows]
-        parts = {role: getattr(self, role)[rows] for role in _NAMES_OF}
+        parts = {role: getattr(self, role)[rows] for role in NAMES_OF}
         return self._derive(**parts, weight=weight)
+
+    def __getitem__(self, rows: Any) -> Annotations:
+        """Some of the items and their labels; annotators and classes stay.
+
+        This is how scikit-learn splits data, for example in `train_test_split(X, annotations)`.
+
+        Parameters
+        ----------
+        rows : array of int, mask or slice
+            Positions of items in `items`.
+        """
+        if isinstance(rows, tuple):  # scikit-learn asks for [rows, ...]
+            rows = rows[0]
+        chosen = np.atleast_1d(np.arange(self.n_items)[rows])
+        place = np.full(self.n_items, -1)
+        place[chosen] = np.arange(len(chosen))
+        if (repeated := np.flatnonzero(place[chosen] != np.arange(len(chosen)))).size:
+            raise ValueError(f"Each item can be chosen once; repeated: {some(self.items[chosen[repeated]])}.")
+        kept = place[self.item] >= 0
+        return self._derive(
+            item=place[self.item[kept]],
+            annotator=self.annotator[kept],
+            label=self.label[kept],
+            weight=None if self.weight is None else self.weight[kept],
+            items=frozen(self.items[chosen]),
+        )
+
+    __iter__ = None  # neither items nor labels are meant; __getitem__ alone would make it a sequence
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The label matrix as positions in `classes`, -1 without a label, shape (n_items, n_annotators).
+
+        For scikit-learn, which looks at the matrix before it splits items by an integer `cv`.
+        """
+        if self.weight is not None:
+            raise TypeError(
+                "Weighted labels are no array. To let scikit-learn split their items, pass a splitter such "
+                "as cv=KFold(5) in place of a number."
+            )
+        Z = np.full(self.shape, -1, dtype=np.min_scalar_type(-self.n_classes) if dtype is None else dtype)
+        Z[self.item, self.annotator] = self.label
+        return Z
 
     def agreement(self) -> float:
         """Chance that two labels of one item agree, averaged over the items with two labels or more.
@@ -401,49 +407,16 @@ class Annotations:
         """
         changes: dict[str, Any] = {}
         for role, new in (("item", items), ("annotator", annotators), ("label", classes)):
-            index, old = getattr(self, role), getattr(self, _NAMES_OF[role])
+            index, old = getattr(self, role), getattr(self, NAMES_OF[role])
             if new is None or new is old or same_names(new := as_list(new), old):
                 continue
-            names = as_names(new, None, _NAMES_OF[role])
+            names = as_names(new, None, NAMES_OF[role])
             moved = locate(old, names)[index]
             if (moved < 0).any():
                 lost = old[np.unique(index[moved < 0])]
                 raise ValueError(
-                    f"The labels name {_NAMES_OF[role]} that are not known: {some(lost)}. "
-                    f"Known {_NAMES_OF[role]} are {some(names)}."
+                    f"The labels name {NAMES_OF[role]} that are not known: {some(lost)}. "
+                    f"Known {NAMES_OF[role]} are {some(names)}."
                 )
-            changes |= {role: moved, _NAMES_OF[role]: _frozen(names)}
+            changes |= {role: moved, NAMES_OF[role]: frozen(names)}
         return self._derive(**changes) if changes else self
-
-
-def _checked(weight: Any, length: int) -> Floats:
-    """Weights as numbers, finite and not negative."""
-    numbers = np.asarray(weight, dtype=np.float64)
-    if numbers.shape != (length,):
-        raise ValueError(f"weight must have an entry for each of {length} labels, found {numbers.shape}.")
-    wrong = np.flatnonzero(~((numbers >= 0) & (numbers < np.inf)))
-    if len(wrong):
-        raise ValueError(
-            f"A weight must be a number of 0 or more, found {numbers[wrong[0]]} for label {wrong[0]} "
-            f"({len(wrong)} in all). Give 1 to a label that counts in full."
-        )
-    return numbers
-
-
-def _ascends(keys: list[Index]) -> bool:
-    """Whether each entry comes strictly after the one before it, by the first key, then by the next."""
-    equal = np.ones(max(len(keys[0]) - 1, 0), dtype=bool)
-    later = ~equal
-    for key in keys:
-        later |= equal & (key[:-1] < key[1:])
-        equal &= key[:-1] == key[1:]
-    return bool(later.all())
-
-
-def _frozen(values: NDArray[Any]) -> NDArray[Any]:
-    """The values as a read-only array; a copy unless it is read-only already."""
-    if not values.flags.writeable and values.flags.owndata:
-        return values
-    copy = np.array(values)
-    copy.setflags(write=False)
-    return copy

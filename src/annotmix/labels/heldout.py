@@ -7,11 +7,16 @@ it does not use other labels of the item, which the classifier may have memorise
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.metrics import label_ll
+
+if TYPE_CHECKING:
+    from annotmix.labels.confusion import Floats
+    from annotmix.labels.posterior import Posterior
 
 
 def hold_out(
@@ -47,18 +52,20 @@ def hold_out(
     return annotations.keep(~held), annotations.keep(held)
 
 
-def label_scorer(estimator: Any, X: Any, y: Any) -> float:
-    """Mean log p_annot of annotators' labels: a scorer for scikit-learn's model selection.
-
-    `GridSearchCV(clf, grid, scoring=annotmix.label_scorer).fit(X, Z)` with a label matrix Z holds out whole
-    items. Needs an approach with an annotator model.
+def label_likelihood(annotations: Annotations, p: Floats, posterior: Posterior) -> float:
+    """Mean log Σ_c p_nc θ_m[c, z] of labels z, by a classifier and the confusion matrices of a posterior.
 
     Parameters
     ----------
-    estimator : MultiAnnotatorClassifier
-        Fitted.
-    X : array-like, shape (n, ...)
-    y : labels as `fit` takes them
+    annotations : Annotations
+        Labels of n items by annotators of the posterior, with its classes.
+    p : array, shape (n, C)
+        Class probabilities of the items.
+    posterior : Posterior
+        Of other items, so that the labels are not among its counts.
     """
-    estimator._require_annotator_model()
-    return float(estimator.evaluate(X, None, y)["label-ll"])
+    if not len(annotations):
+        raise ValueError("There are no labels to score: every label is missing.")
+    who, place = np.unique(annotations.annotator, return_inverse=True)
+    theta = posterior.counted.matrices(who)[place, :, annotations.label]  # (P, C)
+    return label_ll(np.log(np.einsum("pc,pc->p", p[annotations.item], theta)), annotations.weight)

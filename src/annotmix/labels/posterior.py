@@ -12,10 +12,12 @@ import pandas as pd
 from scipy.special import betaincinv
 
 from annotmix._common.words import some
-from annotmix.labels.aggregation import gold_positions
+from annotmix.labels import display
+from annotmix.labels.aggregation import gold_positions, labels_alone
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.confusion import Confusion, Floats, Labelled
 from annotmix.labels.evidence import Answer, Evidence, Weights
+from annotmix.labels.named import class_table, confusion_table, index_of
 from annotmix.labels.names import locate
 
 #: Probability that an annotator's accuracy lies in its interval.
@@ -59,11 +61,7 @@ class Posterior:
     @cached_property
     def probabilities(self) -> pd.DataFrame:
         """Probability of every class, one row per item."""
-        return pd.DataFrame(
-            self.answer.q,
-            index=pd.Index(self.annotations.items, name="item"),
-            columns=pd.Index(self.annotations.classes, name="label"),
-        )
+        return class_table(self.answer.q, self.annotations.items, self.annotations.classes)
 
     @cached_property
     def consensus(self) -> pd.DataFrame:
@@ -85,22 +83,37 @@ class Posterior:
         """One row per annotator: `accuracy`, its 95 % interval `low` and `high`, and `n_labels`."""
         return annotator_table(self.annotations, self.answer.q)
 
-    def confusion(self, annotators: Iterable[Any] | None = None) -> Floats:
-        """P(label k | class c) of all or the named annotators, shape (m, C, C), indexed [annotator, c, k]."""
+    def confusion(self, annotators: Iterable[Any] | None = None) -> pd.DataFrame:
+        """P(label | class) of all or the named annotators: `confusion().loc[annotator]` is a matrix.
+
+        One row per `annotator` and true `class`, one column per `label`.
+        """
         known = self.annotations.annotators
         names = known if annotators is None else np.array(list(annotators), dtype=object)
         who = locate(names, known)
         if (who < 0).any():
             raise ValueError(f"Unknown annotators: {some(names[who < 0])}. Known are {some(known)}.")
-        return self.counted.matrices(who)
+        return confusion_table(self.counted.matrices(who), known[who], self.annotations.classes)
 
     @cached_property
     def counted(self) -> Confusion:
         """The confusion matrices of the annotators, counted with the probabilities of the items' classes."""
         return Confusion(Labelled(self.annotations), self.answer.q, self.answer.confusion.shrinkage)
 
+    def __repr__(self) -> str:
+        return f"Posterior({self._summary})"
+
     def _repr_html_(self) -> str:
-        return str(self.consensus._repr_html_())
+        a = self.annotations
+        tables = (self.consensus, a.n_items, "items"), (self.annotators, a.n_annotators, "annotators")
+        return display.html("Posterior", self._summary, *tables)
+
+    @property
+    def _summary(self) -> str:
+        source = "labels and classifier" if self.helps else "labels alone"
+        return (
+            f"{display.counts(self.annotations)}, of which {self.n_wrong} are probably wrong; from {source}"
+        )
 
 
 def posterior(
@@ -132,7 +145,8 @@ def posterior(
     >>> result.consensus["label"].tolist()
     ['cat', 'dog', 'cat']
     """
-    annotations = _annotations(labels, pred_probs)
+    items = pred_probs.index if isinstance(pred_probs, pd.DataFrame) else None
+    annotations = labels_alone(labels, items)
     p = None if pred_probs is None else _probabilities(pred_probs, annotations)
     evidence = Evidence(annotations, gold_positions(annotations, gold))
     return Posterior(annotations, evidence.combine(p))
@@ -152,7 +166,7 @@ def consensus_table(annotations: Annotations, q: Floats) -> pd.DataFrame:
             "n_labels": annotations.labels_per_item,
             "agreement": annotations.agreement_with(best),
         },
-        index=pd.Index(annotations.items, name="item"),
+        index=index_of(annotations.items, "item"),
     )
 
 
@@ -186,20 +200,9 @@ def annotator_table(annotations: Annotations, q: Floats) -> pd.DataFrame:
     )
     table = pd.DataFrame(
         {"accuracy": mean, "low": low, "high": high, "n_labels": a.labels_per_annotator},
-        index=pd.Index(a.annotators, name="annotator"),
+        index=index_of(a.annotators, "annotator"),
     )
     return table.sort_values("low", ascending=False, kind="stable")
-
-
-def _annotations(labels: Any, pred_probs: Any) -> Annotations:
-    if isinstance(labels, Annotations):
-        return labels
-    from annotmix.labels.accepted import as_annotations, is_long  # it imports scikit-learn
-
-    if isinstance(labels, pd.DataFrame) and is_long(labels):
-        items = pred_probs.index if isinstance(pred_probs, pd.DataFrame) else None
-        return Annotations.from_long(labels, items=items)
-    return as_annotations(labels, len(labels))
 
 
 def _probabilities(pred_probs: Any, annotations: Annotations) -> Floats:

@@ -262,7 +262,7 @@ def only(annotations: Annotations, rows: Index) -> tuple[Annotations, Index]:
     """The labels of some items, whose rows ascend, and each item's new row, -1 for others."""
     place = np.full(annotations.n_items, -1)
     place[rows] = np.arange(len(rows))
-    return annotations.keep(place[annotations.item] >= 0).align(items=annotations.items[rows]), place
+    return annotations[rows], place
 
 
 def _sampled(annotations: Annotations, gold: Gold) -> tuple[Annotations, Gold]:

@@ -76,7 +76,7 @@ class ItemPreparation:
 
     def transform(self, items: Items, name: str) -> NDArray[np.float32]:
         """Features of new items, shape (n, D); `name` is the name of their file, for messages."""
-        X = items.X if self.encoder is None else _numbered(encoder_from_dict(self.encoder).encode(items.X))
+        X = items.X if self.encoder is None else numbered(encoder_from_dict(self.encoder).encode(items.X))
         return self.table.transform(X, name)
 
     def to_dict(self) -> dict[str, Any]:
@@ -103,11 +103,11 @@ def fit_item_preparation(
     made = make_encoder(encoder or ENCODERS[items.kind], progress=progress)
     if made.kind != {"text": "text", "images": "image"}[items.kind]:
         raise ValueError(f"--encoder {encoder} does not take {items.kind}.")
-    encoded = _numbered(made.encode(items.X))
+    encoded = numbered(made.encode(items.X))
     table, _ = fit_preparation(encoded)
     return ItemPreparation(items.kind, items.id_column, made.to_dict(), table), table.transform(encoded), []
 
 
-def _numbered(features: NDArray[Any]) -> pd.DataFrame:
+def numbered(features: NDArray[Any]) -> pd.DataFrame:
     """An encoder's features as a table whose columns are numbered."""
     return pd.DataFrame(features, columns=[str(n) for n in range(features.shape[1])])

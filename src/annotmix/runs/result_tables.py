@@ -43,7 +43,8 @@ def make_tables(posterior: Posterior, classifier: Floats) -> dict[str, Any]:
         Class probabilities of the items by the classifier alone.
     """
     names = posterior.annotators.index
-    confusion = posterior.confusion(names)
+    n_classes = posterior.annotations.n_classes
+    confusion = posterior.confusion(names).to_numpy().reshape(-1, n_classes, n_classes)
     return {
         "items": item_table(posterior, classifier),
         "annotators": annotator_table(posterior, confusion),

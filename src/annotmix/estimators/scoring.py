@@ -1,0 +1,48 @@
+"""`score` of a classifier: accuracy on true classes, or the likelihood of annotators' labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.metrics import accuracy_score
+
+from annotmix.labels.accepted import holds_true_classes
+
+
+class CrowdScore:
+    """The method `score`, which scikit-learn's model selection calls with what `fit` gets as y."""
+
+    predict: Any
+    _label_likelihood: Any
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, y_true: Any = None) -> float:
+        """Accuracy on true classes; on labels of annotators their mean log-likelihood (label-ll).
+
+        The likelihood of labels of items that were not learnt judges a classifier without any true class:
+        log Σ_c p_c(x) P(label | class c, annotator), with the true class summed out. So
+        `GridSearchCV(clf, grid).fit(X, Z)` and `cross_val_score(clf, X, Z)` work with a label matrix or
+        `Annotations` as Z.
+
+        Parameters
+        ----------
+        X : n rows, as `fit` takes them
+        y : array-like, shape (n,), or labels as `fit` takes them
+            A vector is true classes. A label matrix, soft labels, a long table or Annotations are labels of
+            the annotators of the training data.
+        sample_weight : array-like, shape (n,), optional
+            Weights of true classes.
+        y_true : array-like, shape (n,), optional
+            True classes, in place of `y`. For model selection, where scikit-learn hands the annotators'
+            labels on as `y`: `GridSearchCV(clf.set_score_request(y_true=True), …).fit(X, Z, y_true=truth)`
+            with scikit-learn's metadata routing enabled.
+        """
+        truth = y if y_true is None else y_true
+        if holds_true_classes(truth):
+            return float(accuracy_score(truth, self.predict(X), sample_weight=sample_weight))
+        if y_true is not None:
+            raise ValueError("y_true must be one true class per row; labels of annotators go in as y.")
+        if sample_weight is not None:
+            raise ValueError(
+                "sample_weight is for true classes; labels of annotators have their own weights."
+            )
+        return float(self._label_likelihood(X, y))

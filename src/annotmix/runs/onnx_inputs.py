@@ -1,0 +1,90 @@
+"""The input of an exported classifier: what it is, in words, and the encoder as a part of the network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from annotmix.encoders import efficientnet
+from annotmix.runs.prepare import ItemPreparation
+
+FEATURES, PIXELS = "features", "pixels"
+#: The one encoder that an ONNX file can include.
+INCLUDED = f"image:{efficientnet.NAME}"
+
+
+class PictureClassifier(nn.Module):
+    """Pixels, shape (n, 224, 224, 3), dtype uint8, to what a network says about the encoder's features."""
+
+    def __init__(self, encoder: nn.Module, network: nn.Module):
+        super().__init__()
+        self.encoder, self.network = encoder, network
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """Encode, then classify."""
+        probabilities: Tensor = self.network(self.encoder(efficientnet.scaled(pixels)))
+        return probabilities
+
+
+def require_includable(items: ItemPreparation) -> None:
+    """Refuse to include an encoder that an ONNX file cannot hold, with the reason."""
+    if items.encoder is None:
+        raise ValueError("--with-encoder is for runs on texts or images; the items of this run are features.")
+    if items.encoder["kind"] == "text":
+        raise ValueError(
+            f"{items.encoder_name} cannot be part of the ONNX file: its tokenizer, which splits a text into "
+            "numbered tokens, is no network. Export without --with-encoder, and compute the features of new "
+            f"texts with {_in_python(items.encoder)}."
+        )
+    if items.encoder_name != INCLUDED:
+        raise ValueError(
+            f"{items.encoder_name} cannot be part of the ONNX file: only {INCLUDED} can, as the pixels of "
+            "others are prepared by code of their own. Export without --with-encoder, and compute the "
+            f"features of new images with {_in_python(items.encoder)}."
+        )
+
+
+def load_encoder() -> nn.Module:
+    """The encoder that can be included, on the CPU."""
+    return efficientnet.load_network(torch.device("cpu"))
+
+
+def input_meaning(items: ItemPreparation, with_encoder: bool) -> str:
+    """One sentence or two that say what the input of the classifier is."""
+    if with_encoder:
+        return (
+            f"The input '{PIXELS}' is pictures in RGB, dtype uint8, shape (n, {efficientnet.SIZE}, "
+            f"{efficientnet.SIZE}, 3): the central {efficientnet.CROP:.1%} square of an upright picture, "
+            f"resized with bicubic interpolation. The encoder {INCLUDED} is inside."
+        )
+    if items.encoder is not None:
+        n = len(items.table.feature_names)
+        return (
+            f"The input '{FEATURES}' is the {n} numbers per {items.encoder['kind']} that the encoder "
+            f"{items.encoder_name} gives ({_pooling(items.encoder)}), in Python {_in_python(items.encoder)}; they "
+            "are standardised inside."
+        )
+    inside = (
+        f"The input '{FEATURES}' is the columns of the table: numbers as they are, nan where one is missing, "
+        "as imputing and standardising happen inside."
+    )
+    if items.table.levels:
+        inside += " A column 'name=category' is 1 where it has that category, else 0; '(other)' is any other."
+    return inside
+
+
+def _pooling(encoder: dict[str, Any]) -> str:
+    params = encoder["params"]
+    if encoder["kind"] == "image" and params["model"] == efficientnet.NAME:
+        return "the mean over the picture"
+    how = "the first token" if params["pooling"] == "cls" else "the mean over the tokens"
+    return f"{how} of the first {params['max_length']}" if encoder["kind"] == "text" else how
+
+
+def _in_python(encoder: dict[str, Any]) -> str:
+    kind, params = encoder["kind"], encoder["params"]
+    what = {"text": "texts", "image": "images"}[kind]
+    more = "" if params["model"] == efficientnet.NAME else f", pooling={params['pooling']!r}"
+    return f"annotmix.{kind.title()}Encoder({params['model']!r}{more}).encode({what})"
