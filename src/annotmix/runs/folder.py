@@ -73,8 +73,10 @@ class RunFolder:
     @property
     def unfinished(self) -> bool:
         """Whether the state of a run that did not end is in it, and not another folder of that name."""
-        folder = self.path / CHECKPOINT
-        return folder.is_dir() and all(_NAME.fullmatch(name) for name in os.listdir(folder))
+        try:
+            return all(_NAME.fullmatch(name) for name in os.listdir(self.path / CHECKPOINT))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
 
     # ---------------------------------------------------------------- writing
 
@@ -158,8 +160,8 @@ class RunFolder:
         path = self.path
         if path.exists() and not path.is_dir():
             raise ValueError(f"--out {str(path)!r} is a file, expected a folder.")
-        known = self.complete or self.unfinished or exchange.pending(path)
-        if path.is_dir() and not known and (others := self._others()):
+        others = self._others()  # first: a process that begins or ends meanwhile leaves one of these true
+        if others and not (self.unfinished or exchange.pending(path) or self.complete):
             raise ValueError(
                 f"{str(path)!r} holds other files "
                 f"({', '.join(others[:3])}{', …' if len(others) > 3 else ''}) and no run; "
@@ -218,8 +220,12 @@ class RunFolder:
                 empty.rmdir()
 
     def _others(self) -> list[str]:
+        try:
+            names = set(os.listdir(self.path))
+        except FileNotFoundError:
+            return []
         own = {_FIT_LOCK, _EXCHANGE_LOCK, *(path.name for path in exchange.leftovers(self.path))}
-        return sorted({path.name for path in self.path.iterdir()} - own)
+        return sorted(names - own)
 
     # ---------------------------------------------------------------- reading
 
