@@ -25,8 +25,6 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
-from numpy.typing import NDArray
-
 from annotmix._common.files import load_array
 from annotmix._common.locks import Lock, LockedError, hold
 from annotmix.estimators import load
@@ -240,7 +238,8 @@ class RunFolder:
         Parameters
         ----------
         *parts : {"findings", "features", "preparation", "model"}
-            What the methods of these names return.
+            Results (`Findings`), prepared features of the items (shape (N, D)), how the items became features
+            (`ItemPreparation`), and the classifier, which takes prepared features.
         """
         for _ in range(_ATTEMPTS):
             self.recover()
@@ -273,14 +272,6 @@ class RunFolder:
     def findings(self) -> Findings:
         """The results of the run."""
         return cast(Findings, self.read("findings")[0])
-
-    def features(self) -> NDArray[Any]:
-        """Prepared features of the run's items, shape (N, D)."""
-        return cast(NDArray[Any], self.read("features")[0])
-
-    def preparation(self) -> ItemPreparation:
-        """How the items of the run became features."""
-        return cast(ItemPreparation, self.read("preparation")[0])
 
     def model(self) -> Any:
         """The classifier; it takes prepared features."""
