@@ -304,7 +304,7 @@ def test_evaluate_keeps_the_scores(problem, copied):
     found = json.loads((copied / "findings" / "findings.json").read_text())
     assert found["scores"] == scores
     assert found["inputs"][-1]["role"] == "truth"
-    assert len(RunFolder(copied).features()) == 150
+    assert len(RunFolder(copied).read("features")[0]) == 150
     truth = pd.read_csv(problem / "truth.csv", dtype=str).set_index("id")["truth"]
     labels = pd.read_csv(copied / "labels.csv", dtype=str)
     right = (labels["label"] == labels["item"].map(truth)).groupby(labels["annotator"]).mean()

@@ -361,7 +361,7 @@ def test_texts_come_with_the_export(problem, tmp_path, monkeypatch):
     assert table["item"].tolist() == ["x"]
     loaded = annotmix.load(tmp_path / "run" / "model")
     assert loaded.n_features_in_ == 384
-    assert RunFolder(tmp_path / "run").preparation().kind == "text"
+    assert RunFolder(tmp_path / "run").read("preparation")[0].kind == "text"
 
 
 def test_labels_of_a_classifier_that_has_hardly_learnt_come_with_a_warning():

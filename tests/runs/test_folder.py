@@ -245,6 +245,21 @@ def test_of_many_simultaneous_starts_one_at_a_time_is_in(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_start_just_after_another_one_is_refused_for_that_reason(tmp_path, monkeypatch):
+    others, claims = RunFolder._others, []
+
+    def beside(folder):
+        if not claims:
+            claims.append(RunFolder(tmp_path / "run").claim())
+            claims[0].__enter__()
+        return others(folder)
+
+    monkeypatch.setattr(RunFolder, "_others", beside)
+    with pytest.raises(LockedError, match="Another annotmix fit is working"):
+        RunFolder(tmp_path / "run").claim().__enter__()
+    claims[0].__exit__(None, None, None)
+
+
 def test_what_a_killed_process_left_before_its_first_epoch_is_no_unfinished_run(tmp_path):
     def work():
         with RunFolder(tmp_path / "run").claim():

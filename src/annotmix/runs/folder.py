@@ -24,8 +24,6 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
-from numpy.typing import NDArray
-
 from annotmix._common.files import load_array
 from annotmix._common.locks import Lock, LockedError, hold
 from annotmix._common.schema import read_json
@@ -73,8 +71,10 @@ class RunFolder:
     @property
     def unfinished(self) -> bool:
         """Whether the state of a run that did not end is in it, and not another folder of that name."""
-        folder = self.path / CHECKPOINT
-        return folder.is_dir() and all(_NAME.fullmatch(name) for name in os.listdir(folder))
+        try:
+            return all(_NAME.fullmatch(name) for name in os.listdir(self.path / CHECKPOINT))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
 
     # ---------------------------------------------------------------- writing
 
@@ -158,8 +158,8 @@ class RunFolder:
         path = self.path
         if path.exists() and not path.is_dir():
             raise ValueError(f"--out {str(path)!r} is a file, expected a folder.")
-        known = self.complete or self.unfinished or exchange.pending(path)
-        if path.is_dir() and not known and (others := self._others()):
+        others = self._others()  # first: a process that begins or ends meanwhile leaves one of these true
+        if others and not (self.unfinished or exchange.pending(path) or self.complete):
             raise ValueError(
                 f"{str(path)!r} holds other files "
                 f"({', '.join(others[:3])}{', …' if len(others) > 3 else ''}) and no run; "
@@ -218,8 +218,12 @@ class RunFolder:
                 empty.rmdir()
 
     def _others(self) -> list[str]:
+        try:
+            names = set(os.listdir(self.path))
+        except FileNotFoundError:
+            return []
         own = {_FIT_LOCK, _EXCHANGE_LOCK, *(path.name for path in exchange.leftovers(self.path))}
-        return sorted({path.name for path in self.path.iterdir()} - own)
+        return sorted(names - own)
 
     # ---------------------------------------------------------------- reading
 
@@ -234,7 +238,8 @@ class RunFolder:
         Parameters
         ----------
         *parts : {"findings", "features", "preparation", "model"}
-            What the methods of these names return.
+            Results (`Findings`), prepared features of the items (shape (N, D)), how the items became features
+            (`ItemPreparation`), and the classifier, which takes prepared features.
         """
         for _ in range(_ATTEMPTS):
             self.recover()
@@ -267,14 +272,6 @@ class RunFolder:
     def findings(self) -> Findings:
         """The results of the run."""
         return cast(Findings, self.read("findings")[0])
-
-    def features(self) -> NDArray[Any]:
-        """Prepared features of the run's items, shape (N, D)."""
-        return cast(NDArray[Any], self.read("features")[0])
-
-    def preparation(self) -> ItemPreparation:
-        """How the items of the run became features."""
-        return cast(ItemPreparation, self.read("preparation")[0])
 
     def model(self) -> Any:
         """The classifier; it takes prepared features."""
