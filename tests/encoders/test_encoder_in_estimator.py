@@ -83,7 +83,7 @@ def test_saved_and_loaded_in_another_process(bert, crowd, tmp_path):
     texts, Z, _ = crowd
     clf = classifier(TextEncoder(bert, cache=False, batch_size=8)).fit(texts, Z)
     clf.save(tmp_path / "model")
-    facts = json.loads((tmp_path / "model" / "model.json").read_text())["model"]["params"]["encoder"]
+    facts = json.loads((tmp_path / "model" / "model.json").read_text())["model"]["encoder"]
     assert facts["kind"] == "text"
     assert facts["params"]["model"] == bert
     program = (

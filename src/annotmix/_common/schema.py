@@ -15,7 +15,7 @@ import msgspec
 
 T = TypeVar("T")
 
-#: Bytes of a JSON file that are read. The findings of a million labels are some 100 MB.
+#: Bytes of a JSON file that are read: ten million labels of a hundred characters.
 LARGEST = 1 << 30
 #: An integer that every kind of array and every JSON reader holds.
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]

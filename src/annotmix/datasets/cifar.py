@@ -44,7 +44,7 @@ CIFAR100_CLASSES = words(
     wardrobe whale willow_tree wolf woman worm
     """
 )
-#: Bytes of a file of images and of a file of labels; both are twice as large as any that exists, or more.
+#: Bytes of a file of images and of a file of labels; those of CIFAR-100 and CIFAR-10H have up to two thirds.
 LARGEST_IMAGES, LARGEST_LABELS = 1 << 28, 1 << 24
 
 

@@ -7,8 +7,9 @@ report or a score is never made of findings that contradict themselves.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+import msgspec
 import numpy as np
 import pandas as pd
 
@@ -32,6 +33,8 @@ _CELLS: dict[str, Any] = {
     "count": Count,
     "flag": bool,
 }
+#: A share; a mean may lie above 1 by rounding.
+Share = Annotated[float, msgspec.Meta(ge=0, le=1 + 1e-6)]
 _INDEX = {"items": "item", "annotators": "annotator", "history": "epoch"}
 
 
@@ -138,10 +141,8 @@ def to_frame(name: str, saved: SavedTable) -> pd.DataFrame:
         kinds = dict.fromkeys(saved.columns, float | None) | {"epoch": Count}
         needed = {"epoch", "loss"}
     else:
-        kinds, needed = (
-            {"confidence": float, "accuracy": float, "count": Count},
-            {"confidence", "accuracy", "count"},
-        )
+        kinds = {"confidence": Share, "accuracy": Share, "count": Count}
+        needed = set(kinds)
     if wrong := (needed - saved.columns.keys()) | (saved.columns.keys() - kinds.keys()):
         raise ValueError(f"the table {name} lacks the column, or has an unknown one: {min(wrong)!r:.60}")
     columns = {
