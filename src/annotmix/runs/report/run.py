@@ -17,6 +17,7 @@ from annotmix.runs.report.formatting import between, count, named, share, whole
 from annotmix.runs.report.making import making
 from annotmix.runs.report.markup import Markup, element, join
 from annotmix.runs.report.opening import opening
+from annotmix.runs.report.over_time import over_time
 from annotmix.runs.report.page import page, section, table
 from annotmix.runs.report.payload import ShownTable, payload, shown_tables
 from annotmix.runs.result_columns import Column
@@ -52,6 +53,7 @@ def run_page(findings: Findings) -> str:
         "balance": ("Classes before and after", balance(findings)),
         "learning": ("Learning curves", learning(findings)),
         "checked": ("Checked against known labels", checked(findings)),
+        "time": ("Annotators over time", over_time(findings)),
         "suggestions": ("Whom to ask what next", _suggestions(findings, shown["suggestions"])),
         "making": ("How this was made", making(findings)),
     }
