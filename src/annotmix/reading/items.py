@@ -59,10 +59,10 @@ class Items:
     sources : list of Source
     id_column : str, optional
         The column that held the ids.
-    unclear : frozenset of str
-        Ids of items that fit a labelled item, but not only it, so that its labels are left out.
     left_out : mapping of column to reason
         Columns of a table that are no features.
+    unclear : frozenset of str
+        Ids of items that fit a labelled item, but not only it, so that its labels are left out.
     """
 
     kind: str
@@ -71,8 +71,8 @@ class Items:
     notes: list[str]
     sources: list[Source]
     id_column: str | None = None
-    unclear: frozenset[str] = frozenset()
     left_out: Mapping[str, str] = field(default_factory=dict)
+    unclear: frozenset[str] = frozenset()
 
 
 def read_features(

@@ -117,7 +117,7 @@ def _together(weights: Mapping[str, Any]) -> str:
 
 
 def warnings_of(findings: Findings) -> list[str]:
-    """Messages that a reader must not miss: labels left out, doubts, features that help too little or much."""
+    """Messages that a reader must not miss: labels left out, doubts, useless or leaking features."""
     missed = [note for note in findings.notes if "not help" in note or LEAKS in note]
     unmatched = [findings.unmatched.note] if findings.unmatched.note else []
     return list(dict.fromkeys([*unmatched, *doubts(findings.items), *missed]))
