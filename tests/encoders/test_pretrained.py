@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from annotmix.encoders import ImageEncoder, TextEncoder, encoder_from_dict, make_encoder
+from annotmix.encoders import ImageEncoder, TextEncoder, encoder_from_dict, make_encoder, pretrained
 from annotmix.encoders.pretrained import checkpoint_files, content_hash, find_checkpoint
 
 ONE_IMAGE = [[[0]]]
@@ -198,3 +198,23 @@ def test_as_json_and_back(bert, other_bert, monkeypatch):
     saved["params"]["model"] = other_bert
     with pytest.raises(ValueError, match="not the one the model was trained with"):
         encoder_from_dict(saved).encode(["a"])
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("text:miniml", "text:minilm"),
+        ("image:efficientnet", "image:efficientnet-lite0"),
+        ("text:efficientnet-lite0", "image:efficientnet-lite0"),
+        ("minilm", "text:minilm"),
+        ("txt:minilm", "text:minilm"),
+        ("imgae", "image"),
+    ],
+)
+def test_a_misspelt_encoder_gets_the_right_name(name, near, monkeypatch):
+    def asked(*arguments):
+        raise AssertionError("the hub was asked")
+
+    monkeypatch.setattr(pretrained, "require", asked)
+    with pytest.raises(ValueError, match=f"Did you mean '{near}'"):
+        make_encoder(name)._find()

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.model_selection import train_test_split
 
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.columns import find_column
@@ -896,3 +897,45 @@ def test_repeated_pairs_in_zencrowd(data_file):
     table.columns = ["task", "worker", "label"]
     for rule in ("first", "last", "majority"):
         assert as_dict(Annotations.from_long(table, duplicates=rule)) == keep_one_slowly(table, rule)
+
+
+# ---------------------------------------------------------------- as scikit-learn splits them
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("rows", [[3, 0], np.array([], dtype=int), slice(1, 3), np.arange(4) > 1, 2])
+def test_items_are_chosen_with_their_labels(rows, weighted):
+    Z = np.array([["a", "b"], ["b", None], [None, None], ["a", "a"]], dtype=object)
+    a = Annotations.from_matrix(Z, items=["w", "x", "y", "z"], annotators=["ann", "bo"])
+    if weighted:
+        a = Annotations(a.item, a.annotator, a.label, a.items, a.annotators, a.classes, np.arange(1.0, 6.0))
+    chosen = np.atleast_1d(np.arange(4)[rows])
+    part = a[rows]
+    assert part.items.tolist() == a.items[chosen].tolist()
+    assert (part.annotators.tolist(), part.classes.tolist()) == (["ann", "bo"], ["a", "b"])
+    expected = pd.concat(
+        [a.to_long().query("item == @item") for item in a.items[chosen]] or [a.to_long()[:0]]
+    )
+    assert part.to_long().to_numpy().tolist() == expected.to_numpy().tolist()
+
+
+def test_a_repeated_item_is_refused_and_labels_are_no_sequence():
+    a = Annotations.from_matrix([["a"], ["b"]], items=["x", "y"])
+    with pytest.raises(ValueError, match="repeated: 'x'"):
+        a[[0, 1, 0]]
+    with pytest.raises(TypeError, match="not iterable"):
+        iter(a)
+
+
+def test_scikit_learn_splits_items():
+    Z = np.where(np.random.default_rng(0).random((20, 3)) < 0.5, None, "a")
+    Z[:, 0] = "b"
+    a = Annotations.from_matrix(Z)
+    assert np.asarray(a).tolist() == np.where(Z == "a", 0, np.where(Z == "b", 1, -1)).tolist()
+    X = np.arange(20)
+    X_train, X_test, train, test = train_test_split(X, a, random_state=0)
+    assert (train.items.tolist(), test.items.tolist()) == (X_train.tolist(), X_test.tolist())
+    assert len(train) + len(test) == len(a)
+    weighted = Annotations.from_soft([[[0.5, 0.5]], [[1, 0]]])
+    with pytest.raises(TypeError, match=r"cv=KFold\(5\)"):
+        np.asarray(weighted)

@@ -154,7 +154,7 @@ def export(
         checked = facts["checked"]
         output.say(facts["input"]["meaning"])
         output.say(
-            f"Classifier: {onnx}, described in {onnx}.json. On {checked['items']} {checked['on']} no "
+            f"Classifier: {onnx}, described in {onnx}.json. On {checked['items']} items of the run no "
             f"probability differs from the original by more than {checked['largest difference']:.1e}."
         )
         output.document(facts)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,7 +31,9 @@ _PATIENCE = 5
 
 def require(module: str, extra: str) -> Any:
     """Import a module that an encoder needs, or say which extra brings it."""
-    return extras.require(module, extra, "This encoder")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "IProgress not found")  # bars that are not shown anyway
+        return extras.require(module, extra, "This encoder")
 
 
 def packaged(package: str, path: str, install: str) -> Path:

@@ -24,6 +24,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from annotmix._common.words import some
+from annotmix.estimators.crowd import CrowdClassifier
 from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
 from annotmix.labels.names import as_names, locate
 from annotmix.labels.posterior import Posterior
@@ -41,10 +42,10 @@ CREDIT = 5.0
 
 
 def suggest(
-    model: MultiAnnotatorClassifier,
-    X: Any,
-    annotations: Any,
-    budget: float,
+    model: MultiAnnotatorClassifier | CrowdClassifier,
+    X: Any = None,
+    annotations: Any = None,
+    budget: float = 200,
     *,
     items: Iterable[Any] | None = None,
     annotators: Iterable[Any] | None = None,
@@ -58,13 +59,13 @@ def suggest(
 
     Parameters
     ----------
-    model : MultiAnnotatorClassifier
+    model : MultiAnnotatorClassifier or CrowdClassifier
         Fitted.
-    X : array-like, shape (n, ...)
-        Items, labelled or not.
-    annotations : label matrix, long table or Annotations
+    X : array-like, shape (n, ...), optional
+        Items, labelled or not; by default the training items with their labels.
+    annotations : label matrix, long table or Annotations, optional
         The labels so far; no pair with a label is suggested.
-    budget : float
+    budget : float, default=200
         A number of labels, or, with `cost`, an amount of money.
     items : iterable, optional
         Names of the rows of X.

@@ -12,13 +12,11 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 import annotmix
 from annotmix._common.files import write_bytes, write_json
 from annotmix._common.optional import require
-from annotmix.encoders.efficientnet import SIZE, scaled
 from annotmix.estimators.crowd import CrowdClassifier
 from annotmix.estimators.preparation import LIMIT, Preparation
 from annotmix.runs import onnx_inputs
@@ -30,20 +28,25 @@ OUTPUT = "probabilities"
 #: Largest accepted difference of a probability from the original; small differences of features grow where a
 #: feature hardly varies.
 TOLERANCE, TOLERANCE_WITH_ENCODER = 1e-5, 1e-3
-#: Items, and random pictures, that the difference is measured on.
-SAMPLE, PICTURES = 256, 8
+#: Items, and pictures, of the run that the difference is measured on.
+SAMPLE, PICTURES = 256, 16
 
 
 class Exported(nn.Module):
-    """Features before imputation and standardisation, shape (n, d), to probabilities, shape (n, C)."""
+    """Features before imputation and standardisation, shape (n, d), to probabilities, shape (n, C).
+
+    `columns` are the features that are used, by default all.
+    """
 
     median: Tensor
     mean: Tensor
     scale: Tensor
+    columns: Tensor | None
 
-    def __init__(self, classifier: Any, preparation: Preparation):
+    def __init__(self, classifier: Any, preparation: Preparation, columns: list[int] | None = None):
         super().__init__()
         self.classifier = classifier
+        self.register_buffer("columns", None if columns is None else torch.tensor(columns))
         extra = np.zeros(
             len(preparation.feature_names) - len(preparation.numeric)
         )  # one-hot columns stay as they are
@@ -53,7 +56,9 @@ class Exported(nn.Module):
             self.register_buffer(name, torch.tensor(whole, dtype=torch.float32))
 
     def forward(self, features: Tensor) -> Tensor:
-        """Impute, standardise, classify."""
+        """Select, impute, standardise, classify."""
+        if self.columns is not None:
+            features = features.index_select(1, self.columns)
         known = torch.where(torch.isnan(features), self.median, features)
         x = torch.clamp((known - self.mean) / self.scale, -LIMIT, LIMIT)
         return torch.exp(self.classifier.log_proba(self.classifier.features(x)))
@@ -83,16 +88,20 @@ def export_onnx(run: Path, path: Path, with_encoder: bool = False) -> dict[str, 
     if with_encoder:
         onnx_inputs.require_includable(items)
     preparation = items.table
-    network: nn.Module = Exported(model.module_.classifier.cpu(), preparation).eval()
+    columns = onnx_inputs.encoder_columns(items)
+    network: nn.Module = Exported(model.module_.classifier.cpu(), preparation, columns).eval()
     if with_encoder:
-        network, raw, expected = _include_encoder(network, model, preparation)
+        network = onnx_inputs.PictureClassifier(onnx_inputs.load_encoder(), network).eval()
+        raw, encoded = onnx_inputs.some_pictures(run, items, PICTURES)
+        expected = model.predict_proba(preparation.transform(numbered(encoded)))
     else:
         X = features[:SAMPLE]
-        raw, expected = _raw(X, preparation), model.predict_proba(X)
+        raw, expected = _raw(X, preparation, columns), model.predict_proba(X)
     name, meaning = PIXELS if with_encoder else FEATURES, onnx_inputs.input_meaning(items, with_encoder)
+    shape = ["n", "d"] if name == FEATURES and columns is not None else ["n", *raw.shape[1:]]
     facts = {
         "annotmix": annotmix.__version__,
-        "input": {"name": name, "dtype": str(raw.dtype), "shape": ["n", *raw.shape[1:]], "meaning": meaning},
+        "input": {"name": name, "dtype": str(raw.dtype), "shape": shape, "meaning": meaning},
         "output": {"name": OUTPUT, "dtype": "float32", "shape": ["n", len(model.classes_)]},
         "classes": [str(one) for one in model.classes_],
         "columns": None if with_encoder else preparation.feature_names,
@@ -104,36 +113,31 @@ def export_onnx(run: Path, path: Path, with_encoder: bool = False) -> dict[str, 
         raise ValueError(
             f"The exported classifier differs from the original by {difference:g}; nothing was written."
         )
-    what = "random pictures" if with_encoder else "items of the run"
-    facts["checked"] = {"on": what, "items": len(raw), "largest difference": difference}
+    facts["checked"] = {"items": len(raw), "largest difference": difference}
     write_bytes(path, data)
     write_json(path.with_name(path.name + ".json"), facts)
     return facts
 
 
-def _include_encoder(
-    network: nn.Module, model: Any, preparation: Preparation
-) -> tuple[nn.Module, NDArray[np.uint8], NDArray[np.float64]]:
-    """The network with the encoder before it, random pictures, and their probabilities by the original."""
-    encoder = onnx_inputs.load_encoder()
-    pixels = np.random.default_rng(0).integers(0, 256, (PICTURES, SIZE, SIZE, 3), dtype=np.uint8)
-    with torch.inference_mode():
-        features = encoder(scaled(torch.from_numpy(pixels))).numpy()
-    expected = model.predict_proba(preparation.transform(numbered(features)))
-    return onnx_inputs.PictureClassifier(encoder, network).eval(), pixels, expected
-
-
-def _raw(X: Any, preparation: Preparation) -> Any:
-    """Prepared features as they were before they were standardised."""
+def _raw(X: Any, preparation: Preparation, columns: list[int] | None) -> Any:
+    """Prepared features as they were before they were selected and standardised."""
     raw = X.astype(np.float64)
     n = len(preparation.numeric)
     raw[:, :n] = raw[:, :n] * preparation.scale + preparation.mean
-    return raw.astype(np.float32)
+    if columns is None:
+        return raw.astype(np.float32)
+    every = np.zeros((len(raw), max(columns) + 2), dtype=np.float32)  # one more, which is not used
+    every[:, columns] = raw
+    return every
 
 
 def _export(network: nn.Module, sample: Tensor, facts: dict[str, Any]) -> bytes:
     """The network as ONNX with any number of rows, in one piece, and what its input is."""
-    name, meaning = facts["input"]["name"], facts["input"]["meaning"]
+    name, shape, meaning = (facts["input"][key] for key in ("name", "shape", "meaning"))
+    least = {"n": 1, "d": sample.shape[1] - 1}
+    sizes = {
+        axis: torch.export.Dim(size, min=least[size]) for axis, size in enumerate(shape) if size in ("n", "d")
+    }
     quiet = logging.getLogger("torch.onnx")
     level, buffer = quiet.level, io.BytesIO()
     quiet.setLevel(logging.ERROR)
@@ -147,7 +151,7 @@ def _export(network: nn.Module, sample: Tensor, facts: dict[str, Any]) -> bytes:
                     (sample,),
                     input_names=[name],
                     output_names=[OUTPUT],
-                    dynamic_shapes={name: {0: torch.export.Dim("n", min=1)}},
+                    dynamic_shapes={name: sizes},
                     dynamo=True,
                 ),
             )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from annotmix.encoders import efficientnet
+from annotmix.encoders import efficientnet, encoder_from_dict, pictures
 from annotmix.runs.prepare import ItemPreparation
 
 FEATURES, PIXELS = "features", "pixels"
@@ -46,9 +51,28 @@ def require_includable(items: ItemPreparation) -> None:
         )
 
 
+def encoder_columns(items: ItemPreparation) -> list[int] | None:
+    """Positions of the encoder's numbers that the classifier uses, as constant ones are left out."""
+    return None if items.encoder is None else [int(name) for name in items.table.numeric]
+
+
 def load_encoder() -> nn.Module:
     """The encoder that can be included, on the CPU."""
     return efficientnet.load_network(torch.device("cpu"))
+
+
+def some_pictures(run: Path, items: ItemPreparation, n: int) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    """Pixels, shape (n, 224, 224, 3), of the first pictures of a run, and their features by the encoder."""
+    folder = json.loads((run / "run.json").read_text("utf-8"))["request"].get("images")
+    names = pd.read_csv(run / "items.csv", dtype=str, keep_default_na=False)["item"]
+    paths = [Path(folder or ".") / name for name in sorted(names)[:n]]
+    if missing := [path for path in paths if not path.is_file()]:
+        raise ValueError(
+            "--with-encoder checks the file with pictures of the run, which are not where they were: "
+            f"{str(missing[0])!r} is missing."
+        )
+    pixels = np.stack([np.asarray(efficientnet.resized(pictures.read(path))) for path in paths])
+    return pixels, encoder_from_dict(items.encoder or {}).encode(paths)
 
 
 def input_meaning(items: ItemPreparation, with_encoder: bool) -> str:
@@ -60,11 +84,11 @@ def input_meaning(items: ItemPreparation, with_encoder: bool) -> str:
             f"resized with bicubic interpolation. The encoder {INCLUDED} is inside."
         )
     if items.encoder is not None:
-        n = len(items.table.feature_names)
         return (
-            f"The input '{FEATURES}' is the {n} numbers per {items.encoder['kind']} that the encoder "
-            f"{items.encoder_name} gives ({_pooling(items.encoder)}), in Python {_in_python(items.encoder)}; they "
-            "are standardised inside."
+            f"The input '{FEATURES}' is the numbers per {items.encoder['kind']} that the encoder "
+            f"{items.encoder_name} gives ({_pooling(items.encoder)}), in Python "
+            f"{_in_python(items.encoder)}. The {len(items.table.numeric)} of them that vary are selected and "
+            "standardised inside."
         )
     inside = (
         f"The input '{FEATURES}' is the columns of the table: numbers as they are, nan where one is missing, "
