@@ -18,8 +18,10 @@ from annotmix.runs.conclusions import (
     rests_on,
     warnings_of,
 )
+from annotmix.runs.inputs import read_inputs
 from annotmix.runs.report.opening import opening
 from annotmix.runs.report.run import run_page
+from annotmix.runs.request import Request
 from annotmix.runs.storage import write_findings
 from annotmix.runs.summary import summary, summary_lines
 
@@ -77,6 +79,15 @@ def test_a_soft_label_is_one_label():
         columns=["item", "annotator", "label", "weight", "probability"],
     )  # fmt: skip
     assert probably_wrong(labels) == (1, 2)
+
+
+def test_the_command_line_counts_a_soft_label_once(tmp_path):
+    labels, items = tmp_path / "labels.csv", tmp_path / "items.csv"
+    labels.write_text("item,annotator,label,weight\nx,ann,cat,0.7\nx,ann,dog,0.3\ny,ann,cat,1\ny,bob,dog,1\n")
+    items.write_text("item,size\nx,1\ny,2\nz,3\n")
+    inputs = read_inputs(Request((labels,), tmp_path / "run", features=items, weight="weight"), False)
+    assert (inputs.understood["labels"], inputs.understood["items"]) == (3, 2)
+    assert inputs.understood["labels per item"][0] == 1.5
 
 
 def crowd(**intervals):
