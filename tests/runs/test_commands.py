@@ -6,6 +6,8 @@ import errno
 import json
 import shlex
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -160,7 +162,7 @@ def test_mistakes_leave_nothing_behind(problem, tmp_path):
     labels, items = problem / "labels.csv", problem / "items.csv"
     for arguments, expected in (
         ((tmp_path / "lables.csv", "--features", items), "There is no file"),
-        ((tmp_path / "photos", "--features", items), "holds no .jsonl or .ndjson or .json file"),
+        ((tmp_path / "photos", "--features", items), "holds no file with labels: CSV"),
         ((empty, "--features", items), "empty.csv' is empty"),
         ((labels, "--features", empty), "empty.csv' is empty"),
         ((labels, "--features", tmp_path), "is a folder"),
@@ -329,15 +331,41 @@ def test_export_is_checked_and_says_what_it_takes(finished, problem, tmp_path):
     assert np.isnan(raw).any()
 
 
-@pytest.mark.parametrize("method", ["mv", "ds", "crowd-kit:Wawa"])
+@pytest.mark.parametrize("method", ["posterior", "mv", "ds", "crowd-kit:Wawa", "crowd-kit:ZeroBasedSkill"])
 def test_aggregate(problem, tmp_path, method):
-    out = tmp_path / "consensus.csv"
-    result = run("aggregate", problem / "labels.csv", "--method", method, "--out", out)
+    out, people = tmp_path / "consensus.csv", tmp_path / "annotators.csv"
+    result = run(
+        "aggregate", problem / "labels.csv", "--method", method, "--out", out, "--out-annotators", people
+    )
     assert result.exit_code == 0, result.stderr
-    table = pd.read_csv(out, dtype=str)
-    assert table.columns.tolist() == ["item", "label", "n_labels"]
+    table = pd.read_csv(out)
+    classes = ["P(a)", "P(b)", "P(c)"]
+    assert table.columns.tolist() == ["item", "label", "probability", "n_labels", *classes]
     assert set(table["label"]) <= {"a", "b", "c"}
+    np.testing.assert_allclose(table[classes].sum(axis=1), 1, atol=1e-4)
+    of_label = table[classes].to_numpy()[range(len(table)), table["label"].map("abc".index)]
+    np.testing.assert_allclose(table["probability"], of_label, atol=1e-5)
+    annotators = pd.read_csv(people)
+    assert annotators.columns.tolist() == ["annotator", "accuracy", "low", "high", "n_labels"]
+    order = annotators.set_index("annotator")["accuracy"]
+    assert order["w0"] > order["w2"]
     assert "'nope'" in error(run("aggregate", problem / "labels.csv", "--method", "nope"))
+
+
+def test_aggregate_as_json_has_both_tables(problem):
+    printed = json.loads(run("aggregate", problem / "labels.csv", "--json").stdout)
+    assert {row["annotator"] for row in printed["annotators"]} >= {"w0", "w1", "w2", "w3"}
+    assert {"item", "label", "probability"} <= set(printed["rows"][0])
+
+
+def test_aggregate_needs_neither_torch_nor_scikit_learn(problem):
+    code = (
+        "import sys; from annotmix.cli import app; "
+        f"app(['aggregate', {str(problem / 'labels.csv')!r}, '-q'], standalone_mode=False); "
+        "print(sorted({'torch', 'sklearn', 'scipy.stats', 'scipy.optimize'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 # ---------------------------------------------------------------- other models

@@ -167,28 +167,39 @@ def n_probably_wrong(probability: Any) -> int:
 
 
 def annotator_table(annotations: Annotations, q: Floats) -> pd.DataFrame:
-    """The share of right labels of every annotator with a 95 % interval, best first by its lower end.
-
-    With r_p the probability that label p is right, r = Σ r_p of n labels are expected to be. The interval is
-    that of a Beta distribution with the mean (r + 1/2) / (n + 1) of Jeffreys' and the variance of Jeffreys'
-    plus Σ r_p (1 − r_p) / (n + 1)², as it is not known which labels are right.
-    """
+    """The share of right labels of every annotator with its interval, best first by its lower end."""
     a = annotations
     weight = np.ones(len(a)) if a.weight is None else a.weight
     sure, M = q[a.item, a.label], a.n_annotators
     n, right = np.bincount(a.annotator, weight, M), np.bincount(a.annotator, weight * sure, M)
     unsure = np.bincount(a.annotator, weight * sure * (1 - sure), M)
+    mean, low, high = accuracy_interval(n, right, unsure)
+    table = pd.DataFrame(
+        {"accuracy": mean, "low": low, "high": high, "n_labels": a.labels_per_annotator},
+        index=pd.Index(a.annotators, name="annotator"),
+    )
+    return table.sort_values("low", ascending=False, kind="stable")
+
+
+def accuracy_interval(n: Any, right: Any, unsure: Any) -> tuple[Floats, Floats, Floats]:
+    """Share of right labels, and the ends of its 95 % interval, of shape (M,) each.
+
+    With r_p the probability that label p is right, r = Σ r_p of n labels are expected to be. The interval is
+    that of a Beta distribution with the mean (r + 1/2) / (n + 1) of Jeffreys' and the variance of Jeffreys'
+    plus Σ r_p (1 − r_p) / (n + 1)², as it is not known which labels are right.
+
+    Parameters
+    ----------
+    n, right, unsure : array, shape (M,)
+        Number of labels, Σ r_p and Σ r_p (1 − r_p) over them.
+    """
     mean = (right + 0.5) / (n + 1)
     variance = mean * (1 - mean) / (n + 2) + unsure / (n + 1) ** 2
     size = np.maximum(mean * (1 - mean) / variance - 1, 1e-3)
     low, high = (
         betaincinv(mean * size, (1 - mean) * size, p) for p in ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2)
     )
-    table = pd.DataFrame(
-        {"accuracy": mean, "low": low, "high": high, "n_labels": a.labels_per_annotator},
-        index=pd.Index(a.annotators, name="annotator"),
-    )
-    return table.sort_values("low", ascending=False, kind="stable")
+    return mean, low, high
 
 
 def _annotations(labels: Any, pred_probs: Any) -> Annotations:

@@ -52,17 +52,33 @@ def one_per_annotator(files: Sequence[InputFile], columns: Columns) -> bool:
 def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
     """The labels; columns are found by name unless the user named them."""
     if not one_per_annotator(files, columns):
-        return [_read(file, columns, None) for file in files]
+        return _said_once([_read(file, columns, None) for file in files], files)
     names = [base_name(file.path) for file in files]
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(
             f"Several files are called {some(repeated)}, and annotators are named after their files; rename "
             "the files, or give them a column of the annotator."
         )
-    parts = [_read(file, columns, name) for file, name in zip(files, names, strict=True)]
+    parts = _said_once([_read(f, columns, name) for f, name in zip(files, names, strict=True)], files)
     parts[0].notes.insert(
         0, f"The files have no column of the annotator; annotators are named after the files: {some(names)}."
     )
+    return parts
+
+
+def _said_once(parts: list[LabelRows], files: Sequence[InputFile]) -> list[LabelRows]:
+    """The same parts, where notes that are the same for several files name the first of them only."""
+    if len(files) == 1:
+        return parts
+    said: dict[str, list[int]] = {}
+    for number, (part, file) in enumerate(zip(parts, files, strict=True)):
+        for note in part.notes:
+            said.setdefault(note.removeprefix(f"{file.name}: "), []).append(number)
+        part.notes.clear()
+    for note, numbers in said.items():
+        name = files[numbers[0]].name
+        more = f" and {len(numbers) - 1} further files" if len(numbers) > 1 else ""
+        parts[numbers[0]].notes.append(f"{name}{more}: {note}")
     return parts
 
 

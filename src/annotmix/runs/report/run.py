@@ -17,6 +17,7 @@ from annotmix.runs.report.charts import Content, balance, checked, learning
 from annotmix.runs.report.formatting import between, named, share, whole
 from annotmix.runs.report.markup import Markup, element, join
 from annotmix.runs.report.opening import opening
+from annotmix.runs.report.over_time import over_time
 from annotmix.runs.report.page import page, section, table
 from annotmix.runs.report.payload import ShownTable, payload, shown_tables
 from annotmix.runs.result_columns import Column
@@ -31,6 +32,7 @@ SECTIONS = {
     "balance": "Classes before and after",
     "learning": "Learning curves",
     "checked": "Checked against known labels",
+    "time": "Annotators over time",
     "suggestions": "Whom to ask what next",
     "making": "How this was made",
 }
@@ -59,6 +61,7 @@ def run_page(findings: Findings) -> str:
         balance(findings),
         learning(findings),
         checked(findings),
+        over_time(findings),
         _suggestions(findings, shown["suggestions"]),
         _making(findings),
     ]
