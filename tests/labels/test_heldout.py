@@ -108,12 +108,12 @@ def test_grid_search_by_labels_of_other_items(noisy):
 
 def test_grid_search_of_a_two_stage_approach(noisy):
     clf = annotmix.make_classifier("mv-base", hidden=(16,), max_epochs=2, random_state=0, progress=False)
-    found = search(clf.set_params(classes=range(3)), {"lr": [1e-6, 1e-2]}, noisy.X, noisy.Z)
+    found = search(clf.set_params(classes=range(3)), {"lr": [1e-6, 1e-2]}, noisy.X[:120], noisy.Z[:120])
     assert found.best_params_ == {"lr": 1e-2}
 
 
 def test_crowd_classifier_is_searched_by_labels(noisy):
-    X, Z, _ = noisy
+    X, Z = noisy.X[:120], noisy.Z[:120]
     clf = annotmix.CrowdClassifier(
         LogisticRegression(), cv=2, rounds=1, classes=range(3), random_state=0, progress=False
     )

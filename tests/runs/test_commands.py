@@ -373,6 +373,11 @@ def test_export_is_checked_and_says_what_it_takes(finished, problem, tmp_path):
         [items[["x0", "x1", "x2", "x3"]], *((items["colour"] == level) for level in ("a", "b", "c", "red"))]
     ).astype(np.float32)
     session = onnxruntime.InferenceSession(path.read_bytes())
+    meta = session.get_modelmeta()
+    assert meta.description == meta.custom_metadata_map["input"] == facts["input"]["meaning"]
+    assert "columns of the table" in meta.description
+    assert json.loads(meta.custom_metadata_map["classes"]) == ["a", "b", "c"]
+    assert session.get_inputs()[0].shape == ["n", 8]
     proba = session.run(None, {facts["input"]["name"]: raw})[0]
     predicted = pd.read_csv(pd.io.common.StringIO(run("predict", finished[0], problem / "items.csv").stdout))
     np.testing.assert_allclose(proba, predicted[["P(a)", "P(b)", "P(c)"]], atol=1e-4)
