@@ -8,6 +8,7 @@ the run have the rest, and the page says so.
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -178,9 +179,9 @@ class _Names:
         self.names: list[Any] = list(names)
         self._place = {name: place for place, name in enumerate(self.names)}
 
-    def places(self, names: Iterable[object]) -> list[int]:
+    def places(self, names: pd.Series) -> list[int]:
         places = []
-        for name in names:
+        for name in names.tolist():
             if name not in self._place:
                 self._place[name] = len(self.names)
                 self.names.append(name)
@@ -193,7 +194,8 @@ class _Names:
 
 def _numbers(values: pd.Series) -> list[float | int | None]:
     """Numbers with four significant digits, so that a small share is not 0; None where there is none."""
-    return [None if not np.isfinite(v) else int(v) if v == int(v) else float(f"{v:.4g}") for v in values]
+    plain = np.asarray(values, dtype=float).tolist()
+    return [None if not math.isfinite(v) else int(v) if v == int(v) else float(f"{v:.4g}") for v in plain]
 
 
 def _images(thumbnails: Mapping[int, bytes | None]) -> dict[int, str]:
