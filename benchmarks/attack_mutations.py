@@ -9,6 +9,7 @@ import pickle
 import struct
 import zipfile
 import zlib
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -144,6 +145,7 @@ def torch_file(content: bytes | None = None) -> bytes:
     return buffer.getvalue()
 
 
+@cache
 def crafted_pickles() -> list[bytes]:
     """Pickles that call functions, make pointers of their bytes, or claim much memory."""
     make = b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R"

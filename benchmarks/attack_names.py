@@ -71,7 +71,7 @@ def report(trials: Trials) -> None:
         {
             "item": f"{name} {part}",
             "annotator": _SCRIPTS[(n + k) % len(_SCRIPTS)],
-            "label": f"{_SCRIPTS[int(rng.integers(4))]}",
+            "label": _SCRIPTS[int(rng.integers(len(_SCRIPTS)))],
         }
         for n, name in enumerate(_SCRIPTS)
         for part in range(2)
@@ -95,7 +95,8 @@ def report(trials: Trials) -> None:
         browser.open(out / "report.html")
         browser.script(_TOUCH)
         ran, requests = browser.script("return window.ran ?? null"), browser.requests()
-        for kind, name in ((kind, name) for kind in ("item", "annotator", "class") for name in _SCRIPTS):
+        shown = sorted({(kind, row[kind]) for row in rows for kind in ("item", "annotator", "label")})
+        for kind, name in shown:
             trials.record(
                 f"a script ran ({kind} {name})" if ran else f"requests: {requests[:3]}" if requests else ""
             )
