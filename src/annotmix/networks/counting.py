@@ -187,8 +187,10 @@ class CountedConfusion(nn.Module):
             here = self.level[self.item[rows]] == (cells % D)[cell]
             rows, cell = rows[here], cell[here]
         counts = self.common.new_zeros(len(cells) * C, C)
-        for part, own in zip(rows.split(max(PIECE // C, 1)), cell.split(max(PIECE // C, 1)), strict=True):
-            counts.index_add_(0, own * C + self.label[part], self._weighted(part))
+        step = max(PIECE // C, 1)
+        for n in range(0, len(rows), step):
+            part = rows[n : n + step]
+            counts.index_add_(0, cell[n : n + step] * C + self.label[part], self._weighted(part))
         return counts.view(-1, C, C)[where].transpose(1, 2)
 
     def _load_from_state_dict(

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from annotmix._common.files import load_array, save_array, to_json, write_text
+from annotmix.runs.confusion_matrices import ConfusionMatrices
 from annotmix.runs.findings import Findings, Preview
 from annotmix.runs.report.run import write_report
 from annotmix.runs.spreadsheet import to_csv
@@ -50,7 +51,7 @@ def save_findings(folder: Path, findings: Findings) -> None:
         "inputs": to_json(findings.inputs),
         "notes": list(findings.notes),
     }
-    save_array(folder / "confusion.npy", findings.confusion)
+    save_array(folder / "confusion.npy", findings.confusion.to_array())
     write_text(folder / "findings.json", json.dumps(saved, ensure_ascii=False, allow_nan=False))
 
 
@@ -65,7 +66,9 @@ def load_findings(folder: Path) -> Findings:
         return Findings(
             title=str(saved["title"]),
             classes=_objects(saved["classes"]),
-            confusion=load_array(folder / "confusion.npy"),
+            confusion=ConfusionMatrices.from_array(
+                load_array(folder / "confusion.npy"), len(saved["classes"])
+            ),
             previews={item: _preview_from_json(preview) for item, preview in saved["previews"].items()},
             scores={name: math.nan if value is None else value for name, value in saved["scores"].items()},
             calibration=None if calibration is None else _table_from_json(calibration),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from torch import Tensor, nn
 
 from annotmix.training.optimizer import RAdam
+from annotmix.training.processes import is_stale
 from annotmix.training.tensor_files import ModelFileError, load_tensors, save_tensors
 
 FILE = "checkpoint.safetensors"
@@ -29,7 +31,10 @@ class Training:
 def save_checkpoint(
     folder: Path, model: nn.Module, optimizer: RAdam, run: Training, fingerprint: str
 ) -> None:
-    """Write the state of a run; `fingerprint` identifies its settings and data."""
+    """Write the state of a run; `fingerprint` identifies its settings and data.
+
+    A process that has outlived the one that started it writes nothing.
+    """
     tensors = {f"model.{name}": t.contiguous() for name, t in model.state_dict().items()}
     tensors |= {f"best.{name}": t.contiguous() for name, t in run.best_state.items()}
     tensors |= {f"optimizer.{name}": t for name, t in optimizer.state().items()}
@@ -41,7 +46,13 @@ def save_checkpoint(
         "best_score": run.best_score,
     }
     folder.mkdir(parents=True, exist_ok=True)
-    save_tensors(folder / FILE, tensors, facts)
+    new = folder / f".{FILE}.{os.getpid()}"
+    try:
+        save_tensors(new, tensors, facts)
+        if not is_stale():
+            new.replace(folder / FILE)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def resume(folder: Path | None, model: nn.Module, optimizer: RAdam, fingerprint: str) -> Training:
