@@ -11,6 +11,7 @@ import pandas as pd
 
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.posterior import Posterior
+from annotmix.runs.confusion_matrices import ConfusionMatrices
 from annotmix.runs.findings import Findings, Preview
 from annotmix.runs.result_columns import make_table
 from annotmix.runs.result_tables import agreement_with_others, item_table
@@ -64,7 +65,7 @@ def invented(
         classes=classes,
         items=_items(named, q),
         annotators=_annotators(named, skill, confusion),
-        confusion=confusion,
+        confusion=ConfusionMatrices.of(confusion),
         labels=long.sort_values("probability", kind="stable").reset_index(drop=True),
         history=pd.DataFrame({"loss": [2.0, 1.0, 0.8]}, index=pd.Index([1, 2, 3], name="epoch")),
         suggestions=make_table(
@@ -98,7 +99,7 @@ def bare() -> Findings:
         annotators=found.annotators.assign(
             n_labels=0, confusion="", **dict.fromkeys(UNKNOWN_TO_TWO_STAGES, unknown)
         ),
-        confusion=found.confusion * unknown,
+        confusion=ConfusionMatrices.of(found.confusion.whole * unknown),
         history=found.history.iloc[:0],
         suggestions=found.suggestions.iloc[:0],
         previews={},

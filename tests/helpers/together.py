@@ -113,9 +113,9 @@ def after(epochs, act):
     """Act after so many epochs of a training."""
     advance = Progress.advance
 
-    def acting(self, note=""):
-        advance(self, note)
-        if self.done == epochs:
+    def acting(self, note="", steps=1):
+        advance(self, note, steps)
+        if self.done == epochs and self._outside is None:
             act()
 
     Progress.advance = acting

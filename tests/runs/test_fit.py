@@ -117,8 +117,8 @@ def test_annotators_against_slow_counting(finished):
             if len(others):
                 shares.append((others["label"] == label["label"]).mean())
         assert row["agreement"] == pytest.approx(np.mean(shares))
-    assert found.confusion.shape == (len(found.annotators), 3, 3)
-    np.testing.assert_allclose(found.confusion.sum(axis=2), 1)
+    assert found.confusion.whole.shape == (len(found.annotators), 3, 3)
+    np.testing.assert_allclose(found.confusion.whole.sum(axis=2), 1)
 
 
 def test_a_run_with_weights(problem, tmp_path):
@@ -192,7 +192,7 @@ def test_findings_survive_the_disk(finished, tmp_path):
     again = load_findings(tmp_path)
     for name in ("items", "annotators", "labels", "history", "suggestions"):
         pd.testing.assert_frame_equal(getattr(again, name), getattr(found, name), check_dtype=False)
-    np.testing.assert_array_equal(again.confusion, found.confusion)
+    np.testing.assert_array_equal(again.confusion.whole, found.confusion.whole)
     assert (again.title, again.notes, list(again.classes)) == (found.title, found.notes, list(found.classes))
     (tmp_path / "findings.json").write_text('{"format": 2}')
     with pytest.raises(ValueError, match="damaged"):
@@ -324,7 +324,7 @@ def test_the_files_say_what_the_model_says(finished):
         found.annotators[annotators.columns], annotators, check_dtype=False, check_exact=True
     )
     np.testing.assert_array_equal(
-        found.confusion, model.posterior_.confusion(annotators.index).to_numpy().reshape(-1, 3, 3)
+        found.confusion.whole, model.posterior_.confusion(annotators.index).to_numpy().reshape(-1, 3, 3)
     )
     for name, table in (("items", found.items), ("annotators", found.annotators), ("labels", found.labels)):
         written = pd.read_csv(out / f"{name}.csv", dtype={"item": str})

@@ -214,7 +214,7 @@ def test_workers_listen_on_the_loopback_only_and_end_with_their_parent(tmp_path)
     (tmp_path / "script.py").write_text(textwrap.dedent(SCRIPT))
     parent = subprocess.Popen([sys.executable, tmp_path / "script.py"])
     try:
-        deadline, connected = time.monotonic() + 60, []
+        deadline, connected = time.monotonic() + 180, []
         while len(connected) < 2 and time.monotonic() < deadline:
             time.sleep(0.2)
             connected = [pid for pid in children(parent.pid) if listening(pid)]
@@ -225,10 +225,68 @@ def test_workers_listen_on_the_loopback_only_and_end_with_their_parent(tmp_path)
         workers = children(parent.pid)
         parent.kill()
         parent.wait()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while any(map(alive, workers)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not any(map(alive, workers))
+
+
+STALE = """
+    import os, signal, sys, time
+    from pathlib import Path
+
+    from annotmix.training import checkpoints, processes
+
+    folder, write = Path(sys.argv[1]), checkpoints.save_tensors
+
+    def slowly(path, tensors, facts):
+        write(path, tensors, facts)
+        if facts["epoch"] == 3:  # the file is written, and has not got its name yet
+            # nothing else ends this process before it has written
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            processes._INTERVAL = 3600.0
+            time.sleep(1)
+            (folder / "waiting").write_text(str(os.getpid()))
+            while not (folder / "continue").exists():
+                time.sleep(0.05)
+
+    checkpoints.save_tensors = slowly
+    if os.environ.get("WORLD_SIZE") is None:
+        processes.wait = lambda *_: time.sleep(3600)
+
+    from helpers.together import fit
+
+    if __name__ == "__main__":
+        devices = {} if "WORLD_SIZE" in os.environ else {"devices": 2}
+        fit("mv-base", max_epochs=9, checkpoint=folder / "run", checkpoint_every=1, progress=False, **devices)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks into /proc")
+@pytest.mark.parametrize("starter", ["devices", "torchrun"])
+def test_a_process_whose_parent_was_killed_writes_nothing_into_the_run(tmp_path, starter):
+    (tmp_path / "stale.py").write_text(textwrap.dedent(STALE))
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [sys.executable, *(torchrun if starter == "torchrun" else []), tmp_path / "stale.py", tmp_path]
+    path = os.pathsep.join([str(Path(together.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    parent = subprocess.Popen(command, env=environment, start_new_session=True)
+    try:
+        deadline = time.monotonic() + 120
+        while not (tmp_path / "waiting").exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        writer = int((tmp_path / "waiting").read_text())
+        before = (tmp_path / "run" / "checkpoint.safetensors").read_bytes()
+    finally:
+        workers = children(parent.pid)
+        parent.kill()
+        parent.wait()
+    (tmp_path / "continue").touch()
+    deadline = time.monotonic() + 60
+    while any(map(alive, [writer, *workers])) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(map(alive, [writer, *workers]))
+    assert (tmp_path / "run" / "checkpoint.safetensors").read_bytes() == before
 
 
 def alive(pid):

@@ -26,6 +26,8 @@ from annotmix.bench.worker import code, execute, prepare
 
 #: How often a run may lose its worker before it counts as failed.
 LOST_WORKERS = 3
+#: How often local workers are started, where one is lost before all are there.
+STARTS = 3
 #: Seconds to wait for a result before the number of workers is checked again.
 _PATIENCE = 2.0
 
@@ -140,17 +142,33 @@ def connect(scheduler: str | None, workers: int, runs: int) -> Iterator[Any]:
     }
     with (
         dask.config.set(settings),
-        distributed.LocalCluster(
-            n_workers=min(workers, runs),
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address="127.0.0.1:0",
-            memory_limit=0,
-            silence_logs=50,
-        ) as cluster,
+        _local_cluster(distributed, min(workers, runs)) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
+
+
+def _local_cluster(distributed: Any, workers: int) -> Any:
+    """Workers on this machine, one thread each; started again where one ends before all are there."""
+    for start in range(STARTS):
+        try:
+            return distributed.LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+                memory_limit=0,
+                silence_logs=50,
+            )
+        except (RuntimeError, OSError) as error:  # "Nanny failed to start"
+            reason = " ".join(str(error.__cause__ or error).split()) or type(error).__name__
+            if start + 1 < STARTS:
+                _say(f"A worker ended while it was started ({reason}); the workers are started again.")
+    raise ConnectionError(
+        f"The {workers} workers could not be started in {STARTS} attempts ({reason}): is memory short, or "
+        "does something end them? Start again to resume, with fewer --workers if memory is short."
+    )
 
 
 class _Driver:

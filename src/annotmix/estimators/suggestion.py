@@ -35,6 +35,8 @@ Index = NDArray[np.int64]
 #: Pairs (item, annotator) that are scored; with more, the most uncertain items and the best annotators.
 MOST_PAIRS = 500_000
 MOST_ANNOTATORS = 500
+#: Entries of the confusion matrices of all annotators that are scored; with more, fewer annotators are.
+MOST_MATRICES = 5 * 10**7
 #: Entries of the confusion matrices that are in memory at once.
 MOST_ENTRIES = 2**22
 #: κ, labels after which an annotator is half known.
@@ -175,7 +177,7 @@ def _annotators(
     best_first = locate(posterior.annotators.index.to_numpy(), known)
     who = best_first[np.isin(best_first, who)]
     if wanted is None:
-        who = who[:MOST_ANNOTATORS]
+        who = who[: min(MOST_ANNOTATORS, max(MOST_MATRICES // posterior.answer.q.shape[1] ** 2, 1))]
     names = as_names([*known[who].tolist(), *newcomers], None, "annotators")
     return np.concatenate([who, np.full(len(newcomers), -1)]), names
 

@@ -275,6 +275,19 @@ class Confusion:
         theta = np.exp(log_theta).reshape(len(annotators), C, C).transpose(0, 2, 1)
         return np.asarray(theta / theta.sum(axis=2, keepdims=True))
 
+    def diagonals(self, annotators: Index) -> Floats:
+        """θ_m[c, c] of annotators, shape (n, C), without their matrices."""
+        labelled, a, kappa = self.labelled, self.labelled.annotations, self.shrinkage.own
+        theta = np.tile(np.diag(self.common_by_label), (len(annotators), 1))
+        if np.isfinite(self.shrinkage.skill):
+            odds = np.multiply.outer(self._odds(annotators, None), self.right_common)
+            theta = odds / (odds + 1 - self.right_common)
+        if np.isfinite(kappa):
+            right = np.bincount(labelled.cell, labelled.weight * self.q[a.item, a.label], len(labelled.cells))
+            said = csr_array((right, np.divmod(labelled.cells, max(a.n_classes, 1))), shape=self.total.shape)
+            theta = (said[annotators].toarray() + kappa * theta) / (self.total[annotators] + kappa)
+        return np.asarray(np.maximum(theta, TINY))
+
     @cached_property
     def _own_right(self) -> Floats:
         a = self.labelled.annotations
@@ -294,7 +307,7 @@ class Confusion:
         kappa = self.shrinkage.own
         theta = self._skilled(annotator, label, own)
         if np.isfinite(kappa):
-            said, total = self._said(cell), np.take(self.total, annotator, axis=0)
+            said, total = self.counts(cell), np.take(self.total, annotator, axis=0)
             if own is not None:
                 said -= own.said
                 total -= own.total
@@ -303,8 +316,8 @@ class Confusion:
             theta /= np.add(np.maximum(total, 0, out=total), kappa, out=total)
         return np.asarray(np.log(np.maximum(theta, TINY, out=theta), out=theta))
 
-    def _said(self, cell: Index) -> Floats:
-        """Counts of cells, shape (n, C)."""
+    def counts(self, cell: Index) -> Floats:
+        """N_m[·, k] of cells by their places in `Labelled.cells`, shape (n, C); 0 for place -1."""
         labelled = self.labelled
         if not len(labelled.cells):
             return np.zeros((len(cell), len(self.common)))
@@ -325,18 +338,23 @@ class Confusion:
         theta: Floats = np.take(self.common_by_label, label, axis=0)
         if not np.isfinite(kappa):
             return theta
+        odds = self._odds(annotator, own)
+        theta /= np.multiply.outer(odds, right) + (1 - right)
+        theta[np.arange(len(label)), label] = odds * right[label] / (odds * right[label] + 1 - right[label])
+        return theta
+
+    def _odds(self, annotator: Index, own: _Counts | None) -> Floats:
+        """o_m, shape (n,)."""
+        kappa, right = self.shrinkage.skill, self.right_common
         n_right, n_labels, expected = self.right[annotator], self.n[annotator], self.expected[annotator]
         if own is not None:
             n_right = np.maximum(n_right - own.right, 0)
             n_labels = np.maximum(n_labels - own.weight, 0)
             expected = expected - own.total @ right
-        share = np.divide(expected, n_labels, out=np.full(len(label), right.mean()), where=n_labels > EDGE)
-        share = np.clip(share, EDGE, 1 - EDGE)
+        usual = np.full(len(annotator), right.mean())
+        share = np.clip(np.divide(expected, n_labels, out=usual, where=n_labels > EDGE), EDGE, 1 - EDGE)
         odds = (n_right + kappa * share) / (np.maximum(n_labels - n_right, 0) + kappa * (1 - share))
-        odds *= (1 - share) / share
-        theta /= np.multiply.outer(odds, right) + (1 - right)
-        theta[np.arange(len(label)), label] = odds * right[label] / (odds * right[label] + 1 - right[label])
-        return theta
+        return np.asarray(odds * (1 - share) / share)
 
 
 def _common(counts: Floats, kappa: float) -> Floats:

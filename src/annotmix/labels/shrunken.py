@@ -50,8 +50,9 @@ LEAST_SHARE = 0.02
 #: Fewer held-out labels cannot tell models apart.
 FEWEST = 50
 #: Models and weights are compared on a sample of the items with at most `BUDGET` labels × (C + `PER_LABEL`),
-#: or with `SAMPLE` labels where this is more. `PER_LABEL` is the work that a label makes without classes.
-BUDGET, PER_LABEL, SAMPLE = 100_000, 8, 12_000
+#: or with `SAMPLE` labels where this is more; of very many classes with at most `WIDE` labels × C.
+#: `PER_LABEL` is the work that a label makes without classes.
+BUDGET, PER_LABEL, SAMPLE, WIDE = 100_000, 8, 12_000, 3_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +252,8 @@ class Scores(dict[tuple[Shrinkage, int], Floats]):
 
 def sample(annotations: Annotations) -> Index | None:
     """Rows of items, ascending: a random sample if there are very many labels, None for all items."""
-    most = max(BUDGET // (annotations.n_classes + PER_LABEL), SAMPLE)
+    C = annotations.n_classes
+    most = max(BUDGET // (C + PER_LABEL), min(SAMPLE, WIDE // max(C, 1)))
     if len(annotations) <= most:
         return None
     order = np.random.default_rng(0).permutation(annotations.n_items)

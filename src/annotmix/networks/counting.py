@@ -187,8 +187,10 @@ class CountedConfusion(nn.Module):
             here = self.level[self.item[rows]] == (cells % D)[cell]
             rows, cell = rows[here], cell[here]
         counts = self.common.new_zeros(len(cells) * C, C)
-        for part, own in zip(rows.split(max(PIECE // C, 1)), cell.split(max(PIECE // C, 1)), strict=True):
-            counts.index_add_(0, own * C + self.label[part], self._weighted(part))
+        step = max(PIECE // C, 1)
+        for n in range(0, len(rows), step):
+            part = rows[n : n + step]
+            counts.index_add_(0, cell[n : n + step] * C + self.label[part], self._weighted(part))
         return counts.view(-1, C, C)[where].transpose(1, 2)
 
     def _load_from_state_dict(
@@ -198,7 +200,8 @@ class CountedConfusion(nn.Module):
             if (saved := state_dict.get(prefix + name)) is not None:
                 setattr(self, name, torch.empty_like(saved, device=self.common.device))
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
-        if len(self.pair) != len(self.said) or len(self.level_pair) != len(self.level_said):
+        counts = [self.get_buffer(name) for name in ("pair", "said", "level_pair", "level_said")]
+        if len(counts[0]) != len(counts[1]) or len(counts[2]) != len(counts[3]):
             raise ValueError("The counts of labels and their places differ in number.")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from annotmix.runs.confusion_matrices import ConfusionMatrices
 from annotmix.runs.unmatched import NOTHING_UNMATCHED, Unmatched
 
 #: With a mean probability of the labels found below this, labels and classifier say too little.
@@ -48,7 +49,7 @@ class Findings:
         Most probable label, its probability, votes, disagreement.
     annotators : DataFrame, one row per annotator, indexed by name
         Estimated accuracy with its interval, agreement with others, most frequent confusion.
-    confusion : array, shape (M, C, C)
+    confusion : ConfusionMatrices
         P(label k | true class c) of every annotator in the order of `annotators`.
     labels : DataFrame, one row per label, least likely right first
         Probability that it is right, and the label found for its item.
@@ -78,7 +79,7 @@ class Findings:
     classes: NDArray[Any]
     items: pd.DataFrame
     annotators: pd.DataFrame
-    confusion: NDArray[np.float64]
+    confusion: ConfusionMatrices
     labels: pd.DataFrame
     history: pd.DataFrame
     suggestions: pd.DataFrame

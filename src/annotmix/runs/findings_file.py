@@ -170,14 +170,10 @@ def _cells(table: str, column: str, values: list[Scalar], kind: Any) -> Any:
 
 def require_consistent(findings: Findings) -> None:
     """Refuse tables that name unknown items, annotators or classes, and shares that are none."""
-    n_annotators, n_classes = len(findings.annotators), len(findings.classes)
-    if (
-        findings.confusion.shape != (n_annotators, n_classes, n_classes)
-        or findings.confusion.dtype.kind != "f"
-    ):
+    if len(findings.confusion.diagonal) != len(findings.annotators):
         raise ValueError(
-            f"confusion.npy holds {findings.confusion.dtype} of shape {findings.confusion.shape}, expected "
-            f"floats for {n_annotators} annotators and {n_classes} classes"
+            f"confusion.npy is about {len(findings.confusion.diagonal)} annotators, expected "
+            f"{len(findings.annotators)}"
         )
     known = {"item": set(findings.items.index), "annotator": set(findings.annotators.index)}
     known["class"] = {*findings.classes, ""}  # "" where there is no label or no true class

@@ -10,9 +10,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from annotmix.labels.annotations import ROUNDING, Annotations
-from annotmix.labels.confusion import Labelled
+from annotmix.labels.names import Index, locate
 from annotmix.labels.posterior import Posterior
 from annotmix.reading.times import iso
+from annotmix.runs.confusion_matrices import ConfusionMatrices, entries, frequent_confusions
 from annotmix.runs.models import Model
 from annotmix.runs.result_columns import make_table
 
@@ -42,14 +43,12 @@ def make_tables(posterior: Posterior, classifier: Floats) -> dict[str, Any]:
     classifier : array, shape (N, C)
         Class probabilities of the items by the classifier alone.
     """
-    names = posterior.annotators.index
-    n_classes = posterior.annotations.n_classes
-    confusion = posterior.confusion(names).to_numpy().reshape(-1, n_classes, n_classes)
+    best_first = locate(posterior.annotators.index.to_numpy(), posterior.annotations.annotators)
     return {
         "items": item_table(posterior, classifier),
-        "annotators": annotator_table(posterior, confusion),
+        "annotators": annotator_table(posterior),
         "labels": label_table(posterior),
-        "confusion": confusion,
+        "confusion": ConfusionMatrices.counted(posterior.counted, best_first),
     }
 
 
@@ -111,14 +110,11 @@ class _Votes:
         return np.asarray(self.count >= top[self.item] * (1 - ROUNDING))
 
 
-def annotator_table(posterior: Posterior, confusion: Floats) -> pd.DataFrame:
-    """One row per annotator, best first by the lower end of the interval.
-
-    `confusion` are the matrices of the annotators in this order, shape (M, C, C).
-    """
+def annotator_table(posterior: Posterior) -> pd.DataFrame:
+    """One row per annotator, best first by the lower end of the interval."""
     a, table = posterior.annotations, posterior.annotators
-    order = pd.Index(a.annotators).get_indexer(table.index)
-    names, rates = _frequent_confusion(a.classes, _expected_counts(posterior)[order], confusion)
+    order = locate(table.index.to_numpy(), a.annotators)
+    names, rates = _frequent_confusion(posterior, order)
     table = table.reset_index().assign(
         agreement=agreement_with_others(a)[order], confusion=names, confusion_rate=rates
     )
@@ -138,26 +134,15 @@ def agreement_with_others(a: Annotations) -> Floats:
         return np.asarray(total / np.bincount(annotator, weights=one, minlength=a.n_annotators))
 
 
-def _expected_counts(posterior: Posterior) -> Floats:
-    """Expected number of labels k that each annotator gave items of class c, shape (M, C, C)."""
-    a, labelled = posterior.annotations, Labelled(posterior.annotations)
-    counts = np.zeros((a.n_annotators, a.n_classes, a.n_classes))
-    counts[labelled.annotator_of_cell, :, labelled.label_of_cell] = labelled.by_cell @ posterior.answer.q
-    return counts
-
-
-def _frequent_confusion(classes: NDArray[Any], counts: Floats, confusion: Floats) -> tuple[list[str], Floats]:
-    """The confusion with the most expected labels, at least half a label, and its rate."""
-    n_classes = len(classes)
-    off = np.where(np.eye(n_classes, dtype=bool), 0.0, counts).reshape(len(counts), -1)
-    best = off.argmax(axis=1)
-    true, label = np.divmod(best, n_classes)
-    rows = np.arange(len(counts))
-    enough = off[rows, best] >= 0.5
+def _frequent_confusion(posterior: Posterior, who: Index) -> tuple[list[str], Floats]:
+    """The confusion of annotators with the most expected labels, at least half a label, and its rate."""
+    classes = posterior.annotations.classes
+    true, label, count = frequent_confusions(posterior.counted)
+    true, label, enough = true[who], label[who], count[who] >= 0.5
     names = [
         f"{classes[c]} → {classes[k]}" if ok else "" for c, k, ok in zip(true, label, enough, strict=True)
     ]
-    return names, np.where(enough, confusion[rows, true, label], np.nan)
+    return names, np.where(enough, entries(posterior.counted, who, true, label), np.nan)
 
 
 def label_table(posterior: Posterior) -> pd.DataFrame:

@@ -15,6 +15,7 @@ import pandas as pd
 from annotmix._common.files import load_array, save_array, to_json, write_text
 from annotmix._common.schema import read_json
 from annotmix._common.spreadsheet import to_csv
+from annotmix.runs.confusion_matrices import ConfusionMatrices
 from annotmix.runs.findings import Findings, Preview
 from annotmix.runs.findings_file import FORMAT, FindingsFile, SavedPreview, require_consistent, to_frame
 from annotmix.runs.report.run import write_report
@@ -55,7 +56,7 @@ def save_findings(folder: Path, findings: Findings) -> None:
         "notes": list(findings.notes),
         "unmatched": findings.unmatched._asdict(),
     }
-    save_array(folder / "confusion.npy", findings.confusion)
+    save_array(folder / "confusion.npy", findings.confusion.to_array())
     write_text(folder / "findings.json", json.dumps(saved, ensure_ascii=False, allow_nan=False))
 
 
@@ -69,7 +70,7 @@ def load_findings(folder: Path) -> Findings:
         findings = Findings(
             title=saved.title,
             classes=np.array([*saved.classes, None], dtype=object)[:-1],
-            confusion=load_array(folder / "confusion.npy"),
+            confusion=ConfusionMatrices.from_array(load_array(folder / "confusion.npy"), len(saved.classes)),
             previews={item: _preview_from_json(preview) for item, preview in saved.previews.items()},
             scores={name: math.nan if value is None else value for name, value in saved.scores.items()},
             calibration=None if saved.calibration is None else to_frame("calibration", saved.calibration),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from annotmix._common.schema import Count, Strict, decode
 from annotmix.training.optimizer import RAdam
+from annotmix.training.processes import is_stale
 from annotmix.training.tensor_files import ModelFileError, load_tensors, save_tensors
 from annotmix.training.tensor_layout import Layout, require_layout
 
@@ -45,7 +47,7 @@ def save_checkpoint(
     """Write the state of a run; `fingerprint` identifies its settings and data.
 
     The folder must exist: a process whose folder was removed, or renamed by another one that continues the
-    run, writes nothing.
+    run, writes nothing; nor does a process that has outlived the one that started it.
     """
     tensors = {f"model.{name}": t.contiguous() for name, t in model.state_dict().items()}
     tensors |= {f"best.{name}": t.contiguous() for name, t in run.best_state.items()}
@@ -57,13 +59,18 @@ def save_checkpoint(
         "best_epoch": run.best_epoch,
         "best_score": run.best_score,
     }
+    new = folder / f".{FILE}.{os.getpid()}"
     try:
-        save_tensors(folder / FILE, tensors, facts)
+        save_tensors(new, tensors, facts)
+        if not is_stale():
+            new.replace(folder / FILE)
     except FileNotFoundError:
         raise OSError(
             f"The checkpoint folder {str(folder)!r} is gone: it was removed, or another process continues "
             "this training."
         ) from None
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def resume(folder: Path | None, model: nn.Module, optimizer: RAdam, fingerprint: str) -> Training:

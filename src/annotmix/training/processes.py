@@ -35,6 +35,10 @@ from annotmix.networks.features import Features
 
 #: Seconds that a process which lost another one waits for its parent, which knows more, to end it.
 PATIENCE = 5.0
+#: Seconds between looks for torchrun, where it has started this process.
+_INTERVAL = 0.5
+#: Says whether the process that started this one for a training has ended; None where nobody did.
+_parent_ended: Callable[[], bool] | None = None
 
 
 class Processes:
@@ -177,6 +181,8 @@ def join(device: torch.device, devices: int | None) -> Processes:
     """The processes that torchrun has started, or this one alone."""
     together = by_torchrun() and devices != 1
     if together and not dist.is_initialized():
+        torchrun = os.getppid()
+        _end_with_parent(lambda: os.getppid() != torchrun)
         _connect(device, one_machine=os.environ["LOCAL_WORLD_SIZE"] == os.environ["WORLD_SIZE"])
     return Processes(together)
 
@@ -216,7 +222,9 @@ def start(n: int, device: torch.device, work: Callable[..., Any], *args: Any) ->
 
 def _work(rank: int, n: int, kind: str, rendezvous: str, packed: bytes, errors: Any) -> None:
     """The main function of a new process."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    _end_with_parent(lambda: not parent.is_alive(), lambda: wait([parent.sentinel]))
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", 1)))
     device = torch.device(f"cuda:{rank}" if kind == "cuda" else kind)
     work, args = pickle.loads(packed)
@@ -228,12 +236,24 @@ def _work(rank: int, n: int, kind: str, rendezvous: str, packed: bytes, errors: 
         errors.put(error)
 
 
-def _end_with_parent() -> None:
-    """End this process, whatever it does, once its parent is gone."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    wait([parent.sentinel])
-    os._exit(1)
+def is_stale() -> bool:
+    """Whether the process that started this one has ended: the files may belong to another run now."""
+    return _parent_ended is not None and _parent_ended()
+
+
+def _end_with_parent(ended: Callable[[], bool], wait_for_end: Callable[[], Any] | None = None) -> None:
+    """End this process, whatever it does, once its parent has ended."""
+    global _parent_ended
+    _parent_ended = ended
+
+    def watch() -> None:
+        if wait_for_end is not None:
+            wait_for_end()
+        while not ended():
+            time.sleep(_INTERVAL)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _connect(device: torch.device, one_machine: bool, **how: Any) -> None:

@@ -18,6 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from annotmix._common.words import shorten
+from annotmix.runs import confusion_matrices
+from annotmix.runs.confusion_matrices import ConfusionMatrices
 from annotmix.runs.evaluate import score
 from annotmix.runs.findings import Preview
 from annotmix.runs.report import page as page_module
@@ -87,16 +89,16 @@ def test_matrices_are_kept_to_half_a_percent():
     rng = np.random.default_rng(0)
     confusion = rng.dirichlet(np.ones(5), size=(7, 5))
     confusion[3] = np.nan
-    steps = decoded(matrices(confusion)["full"]).reshape(7, 5, 5)
+    steps = decoded(matrices(ConfusionMatrices.of(confusion))["full"]).reshape(7, 5, 5)
     assert (steps[3] == UNKNOWN).all()
     known = np.delete(np.arange(7), 3)
     np.testing.assert_allclose(steps[known] / 254, confusion[known], atol=0.5 / 254 + 1e-9)
 
 
 def test_of_many_classes_the_largest_confusions_are_kept(monkeypatch):
-    monkeypatch.setattr(payload_module, "MATRIX_BYTES", 100)
+    monkeypatch.setattr(confusion_matrices, "MOST", 100)
     confusion = np.random.default_rng(0).dirichlet(np.ones(12), size=(3, 12))
-    parts = matrices(confusion)
+    parts = matrices(ConfusionMatrices.of(confusion))
     assert "full" not in parts
     np.testing.assert_allclose(
         decoded(parts["diagonal"]).reshape(3, 12) / 254, [np.diag(m) for m in confusion], atol=0.01
@@ -104,7 +106,7 @@ def test_of_many_classes_the_largest_confusions_are_kept(monkeypatch):
     cell, share = decoded(parts["cell"], "<u4").reshape(3, -1), decoded(parts["share"]).reshape(3, -1)
     for m, matrix in enumerate(confusion):
         others = sorted((matrix[c, k] for c in range(12) for k in range(12) if c != k), reverse=True)
-        assert len(set(cell[m])) == payload_module.TOP_CONFUSIONS
+        assert len(set(cell[m])) == confusion_matrices.LARGEST
         np.testing.assert_allclose(sorted(share[m] / 254, reverse=True), others[: len(share[m])], atol=0.01)
         np.testing.assert_allclose(matrix.flat[cell[m]], share[m] / 254, atol=0.01)
 
@@ -153,7 +155,7 @@ def test_the_first_screen_counts_right():
     sure, differs = (labelled["probability"] >= 0.95).sum(), found.items["differs"].sum()
     assert f"For {sure} of {len(labelled)} labelled items the label is 95% sure or more" in text
     assert f"{differs} got another label than the one with the most votes" in text
-    mean = np.average(found.confusion, axis=0, weights=found.annotators["n_labels"])
+    mean = np.average(found.confusion.whole, axis=0, weights=found.annotators["n_labels"])
     np.fill_diagonal(mean, 0)
     true, said = np.unravel_index(mean.argmax(), mean.shape)
     assert f"Most often class {true} is called class {said} ({mean.max():.0%})" in text

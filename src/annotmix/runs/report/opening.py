@@ -7,7 +7,7 @@ import pandas as pd
 
 from annotmix._common.words import shorten
 from annotmix.runs.conclusions import Counts, counts_of, extremes, rests_on, warnings_of
-from annotmix.runs.findings import Findings
+from annotmix.runs.findings import Findings, label_weights
 from annotmix.runs.report.formatting import between, count, named, whole
 from annotmix.runs.report.markup import Markup, element
 from annotmix.runs.score_words import RIVALS, is_known
@@ -151,20 +151,42 @@ def _best_and_worst(findings: Findings) -> list[object]:
 
 def _confusion(findings: Findings) -> list[object]:
     """The most frequent confusion of all annotators together."""
-    weights = findings.annotators["n_labels"].to_numpy(dtype=float)
-    known = np.isfinite(findings.confusion).all(axis=(1, 2)) & (weights > 0)
-    if not known.any() or len(findings.classes) < 2:
+    top = _whole_top(findings) if findings.confusion.whole is not None else _counted_top(findings)
+    if top is None or len(findings.classes) < 2:
         return []
-    mean = np.average(findings.confusion[known], axis=0, weights=weights[known])
-    np.fill_diagonal(mean, 0)
-    true, label = np.unravel_index(int(mean.argmax()), mean.shape)
+    true, label, share = top
     return [
         "Most often ",
-        named(findings.classes[true], 40),
+        named(true, 40),
         " is called ",
-        named(findings.classes[label], 40),
-        f" ({mean[true, label]:.0%}).",
+        named(label, 40),
+        f" ({share:.0%}).",
     ]
+
+
+def _whole_top(findings: Findings) -> tuple[str, str, float] | None:
+    """A class, its most frequent wrong label, and its share, by the mean of the confusion matrices."""
+    whole, weights = findings.confusion.whole, findings.annotators["n_labels"].to_numpy(dtype=float)
+    assert whole is not None
+    known = np.isfinite(whole).all(axis=(1, 2)) & (weights > 0)
+    if not known.any():
+        return None
+    mean = np.average(whole[known], axis=0, weights=weights[known])
+    np.fill_diagonal(mean, 0)
+    true, label = np.unravel_index(int(mean.argmax()), mean.shape)
+    return findings.classes[true], findings.classes[label], mean[true, label]
+
+
+def _counted_top(findings: Findings) -> tuple[str, str, float] | None:
+    """The same of very many classes: the wrong label that occurs most often, by the labels found."""
+    labels = findings.labels.assign(weight=label_weights(findings.labels))
+    count = labels.groupby(["consensus", "label"], sort=False)["weight"].sum()
+    true, label = (count.index.get_level_values(level) for level in (0, 1))
+    wrong = count[true != label]
+    if not len(wrong):
+        return None
+    true, label = wrong.idxmax()
+    return true, label, wrong.max() / count[true].sum()
 
 
 def _next(findings: Findings) -> list[object]:

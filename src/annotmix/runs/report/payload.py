@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from annotmix._common.words import shorten
+from annotmix.runs.confusion_matrices import ConfusionMatrices
 from annotmix.runs.findings import Findings, Preview, least_sure
 from annotmix.runs.result_columns import TABLES, Column
 
@@ -28,10 +29,6 @@ MOST_VOTES = 1_500_000
 ITEM_TEXT, NAME, TEXT = 500, 200, 160
 #: Bytes of all thumbnails together.
 IMAGE_BYTES = 4_500_000
-#: Bytes of all confusion matrices together; above, only the diagonals and the largest confusions are kept.
-MATRIX_BYTES = 1_000_000
-#: Confusions per annotator that are kept in that case.
-TOP_CONFUSIONS = 24
 #: Marks a share that is not known; others are in steps of 1/254.
 UNKNOWN = 255
 
@@ -71,7 +68,7 @@ def payload(findings: Findings, shown: Mapping[str, ShownTable]) -> dict[str, An
         "items": names["item"].shown(),
         "texts": [shorten(preview.text, ITEM_TEXT) for preview in previews],
         "images": _images({at: previews[at].image for places in listed for at in places}),
-        "matrices": matrices(findings.confusion[_shown_annotators(findings)]),
+        "matrices": matrices(findings.confusion.take(_shown_annotators(findings))),
         "tables": tables,
     }
 
@@ -142,12 +139,8 @@ def _table(columns: list[Column], rows: pd.DataFrame, names: Mapping[str, _Names
     return {"columns": heads, "values": values, "n": len(rows)}
 
 
-def matrices(confusion: NDArray[np.float64]) -> dict[str, str]:
+def matrices(confusion: ConfusionMatrices) -> dict[str, str]:
     """Confusion matrices as bytes in base64, one byte per share.
-
-    Parameters
-    ----------
-    confusion : array, shape (M, C, C)
 
     Returns
     -------
@@ -156,20 +149,20 @@ def matrices(confusion: NDArray[np.float64]) -> dict[str, str]:
         largest entries beside it, as `cell` (position in the flat matrix, four bytes, little end first) and
         `share`, both (M, K).
     """
-    M, C = confusion.shape[:2]
-    with np.errstate(invalid="ignore"):
-        known = np.isfinite(confusion)
-        steps = np.where(known, np.rint(254 * np.clip(confusion, 0, 1)), UNKNOWN).astype(np.uint8)
-    if steps.size <= MATRIX_BYTES:
-        return {"full": _base64(steps)}
-    flat = np.where(np.eye(C, dtype=bool) | ~known, 0, steps).reshape(M, C * C)
-    k = min(TOP_CONFUSIONS, flat.shape[1] - 1)
-    cell = np.argpartition(-flat.astype(np.int16), k, axis=1)[:, :k].astype("<u4")
+    if confusion.whole is not None:
+        return {"full": _base64(_steps(confusion.whole))}
     return {
-        "diagonal": _base64(np.ascontiguousarray(np.diagonal(steps, axis1=1, axis2=2))),
-        "cell": _base64(cell),
-        "share": _base64(np.take_along_axis(flat, cell.astype(np.int64), axis=1)),
+        "diagonal": _base64(_steps(confusion.diagonal)),
+        "cell": _base64(confusion.cell.astype("<u4")),
+        "share": _base64(_steps(confusion.share)),
     }
+
+
+def _steps(shares: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Shares as bytes."""
+    with np.errstate(invalid="ignore"):
+        steps = np.where(np.isfinite(shares), np.rint(254 * np.clip(shares, 0, 1)), UNKNOWN)
+    return np.asarray(steps.astype(np.uint8))
 
 
 class _Names:
