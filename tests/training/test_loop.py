@@ -2,6 +2,7 @@ import random
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -366,3 +367,39 @@ def test_best_needs_validation(noisy):
         classifier(select="best").fit(X, Z)
     with pytest.raises(ValueError, match="best"):
         classifier().fit(X, Z).use("best")
+
+
+# ------------------------------------------------------------------ threads
+
+
+def test_fits_in_several_threads_end_with_the_same_bits(noisy):
+    X, Z, _ = noisy
+    alone = [classifier(random_state=seed).fit(X, Z) for seed in range(3)]
+    with ThreadPoolExecutor(3) as pool:
+        together = list(pool.map(lambda seed: classifier(random_state=seed).fit(X, Z), range(3)))
+    for one, other in zip(alone, together, strict=True):
+        assert same_weights(one, other)
+
+
+def test_a_forked_process_does_not_wait_for_threads_that_it_does_not_have():
+    script = """
+        import os, threading
+        from annotmix.training.loop import randomness
+
+        inside, leave = threading.Event(), threading.Event()
+
+        def hold():
+            with randomness(0):
+                inside.set()
+                leave.wait()
+
+        threading.Thread(target=hold).start()
+        inside.wait()
+        if child := os.fork():
+            code = os.waitpid(child, 0)[1]
+            leave.set()
+            raise SystemExit(code != 0)
+        with randomness(0):
+            os._exit(0)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, timeout=120)

@@ -5,8 +5,9 @@ Majority vote and Dawid–Skene are vectorised, and need memory linear in the la
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -102,8 +103,6 @@ class DawidSkene:
         that are equally probable. A flat soft label has no information and does not count as a label.
     probabilities : DataFrame, shape (n_items, n_classes)
         Probability of every class given the labels; an item without labels gets the prior.
-    confusion : array, shape (n_annotators, n_classes, n_classes)
-        `confusion[m, c, k]` is the probability that annotator m gives label k where c is true.
     prior : Series, indexed by class
         The share of every class.
     history : array, shape (n_iter,), or (n_iter + 1,) after a warm start
@@ -116,11 +115,16 @@ class DawidSkene:
 
     labels: pd.Series
     probabilities: pd.DataFrame
-    confusion: Floats
     prior: pd.Series
     history: Floats
     n_iter: int
     converged: bool
+    _matrices: Callable[[], Floats] = field(repr=False)
+
+    @cached_property
+    def confusion(self) -> Floats:
+        """P(label k | true class c) of every annotator, shape (M, C, C), indexed [annotator, c, k]."""
+        return self._matrices()
 
     @property
     def log_likelihood(self) -> float:
@@ -201,7 +205,7 @@ def dawid_skene(
     history: list[float] = []
     if confusion is not None:
         shape = (annotations.n_annotators, annotations.n_classes, annotations.n_classes)
-        theta = _distributions("confusion", confusion, shape).transpose(0, 2, 1)
+        theta = model.columns(_distributions("confusion", confusion, shape))
         pi = model.mean(q) if prior is None else _distributions("prior", prior, shape[1:2])
         q, log_likelihood = model.e_step(pi, theta)
         history.append(log_likelihood)
@@ -219,16 +223,20 @@ def dawid_skene(
     return DawidSkene(
         labels=_labels(annotations, known, q[known].argmax(axis=1)),
         probabilities=_table(annotations, q),
-        confusion=np.ascontiguousarray(theta.transpose(0, 2, 1)),
         prior=pd.Series(pi, index=pd.Index(annotations.classes, name="label"), name="prior"),
         history=np.array(history),
         n_iter=n_iter,
         converged=converged,
+        _matrices=partial(model.matrices, theta),
     )
 
 
 class _Model:
-    """The two steps of EM. `theta` has shape (annotator m, label k, class c) here."""
+    """The two steps of EM.
+
+    `theta` has one row per cell (annotator m, label k) that occurs, and one column per class, shape (K, C):
+    whole matrices are made on demand.
+    """
 
     def __init__(self, annotations: Annotations, smoothing: float, gold: Any):
         n_items, n_annotators, n_classes = (
@@ -238,16 +246,16 @@ class _Model:
         )
         self.annotations = annotations
         weight = annotations.informative_weight
-        #: Item n × (annotator m, label k): one, or the informative weight, where m gave label k to n.
+        cells, cell = np.unique(annotations.annotator * n_classes + annotations.label, return_inverse=True)
+        self.annotator, self.label = np.divmod(cells, n_classes)
+        #: Item n × cell (m, k): one, or the informative weight, where m gave label k to n.
         self.said = csr_array(
-            (
-                np.ones(len(annotations)) if weight is None else weight,
-                annotations.annotator * n_classes + annotations.label,
-                annotations.start,
-            ),
-            shape=(n_items, n_annotators * n_classes),
+            (np.ones(len(annotations)) if weight is None else weight, cell, annotations.start),
+            shape=(n_items, len(cells)),
         )
-        self.theta_shape = (n_annotators, n_classes, n_classes)
+        where = (self.annotator, np.arange(len(cells)))
+        self.by_annotator = csr_array((np.ones(len(cells)), where), shape=(n_annotators, len(cells)))
+        self.total: Floats = np.zeros((n_annotators, n_classes))
         self.pseudo_labels = smoothing * np.where(np.eye(n_classes, dtype=bool), 1.0, WRONG)
         self.gold_item, self.gold_label = gold_positions(annotations, gold)
         self.known = np.bincount(annotations.item, weights=weight, minlength=n_items) > 0
@@ -267,15 +275,26 @@ class _Model:
         return np.asarray(q[self.known].mean(axis=0))
 
     def m_step(self, q: Floats) -> tuple[Floats, Floats]:
-        """Prior (C,) and confusion (M, C, C) for posteriors q (N, C)."""
-        theta = (self.said.T @ q).reshape(self.theta_shape)
-        theta += self.pseudo_labels
-        theta /= theta.sum(axis=1, keepdims=True)
+        """Prior (C,) and θ (K, C) for posteriors q (N, C)."""
+        theta: Floats = self.said.T @ q
+        self.total = self.by_annotator @ theta + self.pseudo_labels.sum(axis=0)
+        theta += self.pseudo_labels[self.label]
+        theta /= self.total[self.annotator]
         return self.mean(q), theta
 
+    def columns(self, confusion: Floats) -> Floats:
+        """θ (K, C) of matrices [m, c, k], shape (M, C, C)."""
+        return np.asarray(confusion[self.annotator, :, self.label])
+
+    def matrices(self, theta: Floats) -> Floats:
+        """Matrices [m, c, k], shape (M, C, C), of θ (K, C) from the last M-step."""
+        confusion: Floats = self.pseudo_labels.T / self.total[:, :, None]
+        confusion[self.annotator, :, self.label] = theta
+        return confusion
+
     def e_step(self, pi: Floats, theta: Floats) -> tuple[Floats, float]:
-        """Posteriors q (N, C) and the log-likelihood for a prior (C,) and confusion (M, C, C)."""
-        q = self.said @ _log(theta).reshape(-1, len(pi)) + _log(pi)
+        """Posteriors q (N, C) and the log-likelihood for a prior (C,) and θ (K, C)."""
+        q = self.said @ _log(theta) + _log(pi)
         gold_joint = q[self.gold_item, self.gold_label]
         q[self.gold_item] = -np.inf
         q[self.gold_item, self.gold_label] = gold_joint
