@@ -1,9 +1,10 @@
 """`annotmix fit` on many synthetic labels: seconds, memory, sizes of what it writes.
 
     python benchmarks/fit_large.py --labels 100000 --annotators 1000
+    python benchmarks/fit_large.py --labels 100000 --annotators 5000 --classes 1000 --epochs 1
 
 Annotators are right with a chance of their own, 0.3 to 0.95; items are blobs in 50 dimensions. The command
-runs in a process of its own, whose peak memory is what the system says.
+runs in a process of its own, whose CPU time and peak memory are what the system says.
 """
 
 from __future__ import annotations
@@ -20,22 +21,22 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-N_CLASSES, N_FEATURES, PER_ITEM = 10, 50, 5
+N_FEATURES, PER_ITEM = 50, 5
 
 
-def write(folder: Path, n_labels: int, n_annotators: int) -> None:
+def write(folder: Path, n_labels: int, n_annotators: int, n_classes: int) -> None:
     """Labels, features and truth as CSV files."""
     rng = np.random.default_rng(0)
     n_items = n_labels // PER_ITEM
-    y = rng.integers(N_CLASSES, size=n_items)
-    X = rng.normal(scale=0.7, size=(N_CLASSES, N_FEATURES))[y] + rng.normal(size=(n_items, N_FEATURES))
+    y = rng.integers(n_classes, size=n_items)
+    X = rng.normal(scale=0.7, size=(n_classes, N_FEATURES))[y] + rng.normal(size=(n_items, N_FEATURES))
     chance = rng.uniform(0.3, 0.95, size=n_annotators)
     item = np.repeat(np.arange(n_items), PER_ITEM)
     annotator = (rng.integers(n_annotators, size=n_items)[:, None] + np.arange(PER_ITEM)) % n_annotators
     annotator = annotator.reshape(-1)
     right = rng.random(len(item)) < chance[annotator]
-    label = np.where(right, y[item], rng.integers(N_CLASSES, size=len(item)))
-    names = np.array([f"class-{n}" for n in range(N_CLASSES)])
+    label = np.where(right, y[item], rng.integers(n_classes, size=len(item)))
+    names = np.array([f"class-{n}" for n in range(n_classes)])
     table = {"item": item, "annotator": [f"annotator-{m}" for m in annotator], "label": names[label]}
     pd.DataFrame(table).to_csv(folder / "labels.csv", index=False)
     features = pd.DataFrame(X, columns=[f"x{n}" for n in range(N_FEATURES)])
@@ -55,11 +56,12 @@ def main() -> None:
     )
     parser.add_argument("--labels", type=int, default=100_000)
     parser.add_argument("--annotators", type=int, default=1000)
+    parser.add_argument("--classes", type=int, default=10)
     parser.add_argument("--epochs", type=int, default=50)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        write(folder, args.labels, args.annotators)
+        write(folder, args.labels, args.annotators, args.classes)
         run = folder / "run"
         cli = [sys.executable, "-c", "from annotmix.cli import main; main()"]
         fit = ["fit", folder / "labels.csv", "--features", folder / "features.csv", "--out", run]
@@ -67,13 +69,14 @@ def main() -> None:
         command = [*cli, *fit, "--epochs", str(args.epochs)]
         subprocess.run(command, check=True, env={"OMP_NUM_THREADS": "1", **os.environ})
         seconds = time.perf_counter() - started
-        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu, peak = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
         subprocess.run([*cli, "evaluate", run, "--truth", folder / "truth.csv"], check=True)
-        print("| labels | annotators | epochs | seconds | peak MB | report MB | run MB |")
-        print("|---|---|---|---|---|---|---|")
+        print("| labels | annotators | classes | epochs | seconds | CPU s | peak MB | report MB | run MB |")
+        print("|---|---|---|---|---|---|---|---|---|")
         print(
-            f"| {args.labels} | {args.annotators} | {args.epochs} | {seconds:.0f} | {peak:.0f} "
-            f"| {megabytes(run / 'report.html'):.1f} | {megabytes(run):.1f} |"
+            f"| {args.labels} | {args.annotators} | {args.classes} | {args.epochs} | {seconds:.0f} "
+            f"| {cpu:.0f} | {peak:.0f} | {megabytes(run / 'report.html'):.1f} | {megabytes(run):.1f} |"
         )
 
 

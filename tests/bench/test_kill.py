@@ -14,6 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from annotmix.bench import driver as driver_module
+
 STUDY = """
 seeds: 6
 datasets:
@@ -88,3 +90,57 @@ def test_killed_worker_and_killed_driver(tmp_path):
     assert _rows(store, incomplete) == []
     assert _rows(store, "SELECT count(*), count(DISTINCT run) FROM history") == [(RUNS * 8 * 4, RUNS)]
     assert _rows(store, "PRAGMA integrity_check") == [("ok",)]
+
+
+KILLED_AT_START = """
+import os, threading, time
+import psutil
+from annotmix.bench.driver import connect
+
+def kill_the_first_worker():
+    while True:
+        for child in psutil.Process().children():
+            command = " ".join(child.cmdline())
+            if "spawn_main" in command:
+                child.kill()
+                return
+        time.sleep(0.01)
+
+if __name__ == "__main__":
+    threading.Thread(target=kill_the_first_worker, daemon=True).start()
+    with connect(None, 1, 1) as client:
+        print(client.submit(abs, -7).result())
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_a_worker_killed_while_the_cluster_comes_up_is_started_again(tmp_path):
+    (tmp_path / "script.py").write_text(KILLED_AT_START)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "script.py"], capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert done.stdout.split() == ["7"], done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("the workers are started again") == 1
+
+
+class Failing:
+    """Dask whose nannies fail so many times."""
+
+    def __init__(self, times: int):
+        self.times, self.starts = times, 0
+
+    def LocalCluster(self, **_):
+        self.starts += 1
+        if self.starts <= self.times:
+            raise RuntimeError("Cluster failed to start.") from RuntimeError("Nanny failed to start.")
+        return "a cluster"
+
+
+def test_lost_workers_are_started_again_and_at_last_one_line_says_so(capsys):
+    dask = Failing(driver_module.STARTS - 1)
+    assert driver_module._local_cluster(dask, 2) == "a cluster"
+    assert dask.starts == driver_module.STARTS == len(capsys.readouterr().err.splitlines()) + 1
+    message = r"The 2 workers could not be started in 3 attempts \(Nanny failed to start.\)"
+    with pytest.raises(ConnectionError, match=message):
+        driver_module._local_cluster(Failing(99), 2)

@@ -45,6 +45,15 @@ def test_few_matrices_at_once_change_nothing(model, noisy, monkeypatch):
     assert annotmix.suggest(model, noisy.X, noisy.Z, 20).equals(whole)
 
 
+def test_with_many_classes_fewer_annotators_are_compared(model, noisy, monkeypatch):
+    every = annotmix.suggest(model, noisy.X, noisy.Z, 20)
+    monkeypatch.setattr(suggestion, "MOST_MATRICES", 2 * 3**2)
+    few = annotmix.suggest(model, noisy.X, noisy.Z, 20)
+    best_two = model.judge(noisy.X, noisy.Z).annotators.index[:2]
+    assert set(few["annotator"]) <= set(best_two) < set(every["annotator"]) | set(best_two)
+    assert every["annotator"].nunique() > 2
+
+
 def test_of_very_many_annotators_the_surely_good_ones_are_asked(noisy, monkeypatch):
     """Two labels, both right, are no reason to ask somebody first."""
     monkeypatch.setattr(suggestion, "MOST_ANNOTATORS", 2)

@@ -4,6 +4,7 @@ import doctest
 import math
 import os
 import sys
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 
@@ -526,3 +527,17 @@ def test_real_crowds(data_dir: Path, name: str) -> None:
 
 def test_examples_run() -> None:
     assert doctest.testmod(aggregation).failed == 0
+
+
+def test_dawid_skene_makes_no_matrix_before_somebody_wants_it():
+    """Matrices of 500 annotators and 200 classes would have 160 MB."""
+    rng, M, C = np.random.default_rng(0), 500, 200
+    a = Annotations(np.arange(M), rng.permutation(M), rng.integers(C, size=M), range(M), range(M), range(C))
+    tracemalloc.start()
+    try:
+        result = dawid_skene(a, max_iter=3)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 30e6
+    np.testing.assert_allclose(result.confusion[:3].sum(axis=2), 1)

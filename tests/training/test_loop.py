@@ -1,7 +1,10 @@
+import os
 import random
 import subprocess
 import sys
 import textwrap
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -366,3 +369,37 @@ def test_best_needs_validation(noisy):
         classifier(select="best").fit(X, Z)
     with pytest.raises(ValueError, match="best"):
         classifier().fit(X, Z).use("best")
+
+
+# ------------------------------------------------------------------ threads
+
+
+def test_fits_in_several_threads_end_with_the_same_bits(noisy):
+    X, Z, _ = noisy
+    alone = [classifier(random_state=seed).fit(X, Z) for seed in range(3)]
+    with ThreadPoolExecutor(3) as pool:
+        together = list(pool.map(lambda seed: classifier(random_state=seed).fit(X, Z), range(3)))
+    for one, other in zip(alone, together, strict=True):
+        assert same_weights(one, other)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_does_not_wait_for_threads_that_it_does_not_have():
+    inside, leave = threading.Event(), threading.Event()
+
+    def hold():
+        with randomness(0):
+            inside.set()
+            leave.wait()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    inside.wait()
+    child = os.fork()
+    if not child:
+        os._exit(not engine._one_thread.acquire(timeout=5))
+    code = os.waitpid(child, 0)[1]
+    leave.set()
+    holder.join()
+    assert code == 0

@@ -145,7 +145,7 @@ class AnnotatorMethods:
         annotations, p = self._learnt.annotations, self.unseen_proba_.astype(np.float64)
         learnt = np.isnan(p[:, 0])
         with Progress("posterior", 2, show=self.progress) as progress:
-            evidence = Evidence(annotations, self._learnt.gold)
+            evidence = Evidence(annotations, self._learnt.gold, vars(self).get("_alone"))
             progress.advance()
             answer = evidence.combine(None if learnt.any() else p)
             progress.advance()

@@ -246,6 +246,8 @@ class MultiAnnotatorClassifier(CrowdScore, AnnotatorMethods, ClassifierMixin, Ba
         reference = Features(rows[sample], device, views)
         fresh = Features(rows[~self._learnt.learnt], device, views)
         unseen = self._unseen(data, fresh, run.best_state)
+        evidence = getattr(self.module_, "evidence", None)  # of an approach that has joined the labels itself
+        self._alone = evidence.alone if evidence is not None and learnt is annotations else None
         self.module_.finish()
         kept = self.module_.state_dict()
         states = {"last": kept} | ({"best": run.best_state} if run.best_state else {})

@@ -230,6 +230,8 @@ class Confusion:
             some = at[start : start + size]
             own = None if alike else self._own_counts(some, None if right is None else right[some])
             cell = self.labelled.cell[some]
+            # without its item, a cell with one label is empty
+            cell = np.where(self.labelled.repeated[cell] < 0, -1, cell)
             result[start : start + size] = self._columns(a.annotator[some], a.label[some], cell, own)
         return result
 
@@ -307,12 +309,15 @@ class Confusion:
         kappa = self.shrinkage.own
         theta = self._skilled(annotator, label, own)
         if np.isfinite(kappa):
-            said, total = self.counts(cell), np.take(self.total, annotator, axis=0)
+            total = np.take(self.total, annotator, axis=0)
             if own is not None:
-                said -= own.said
                 total -= own.total
             theta *= kappa
-            theta += np.maximum(said, 0, out=said)
+            if (cell >= 0).any():
+                said = self.counts(cell)
+                if own is not None:
+                    said -= own.said
+                theta += np.maximum(said, 0, out=said)
             theta /= np.add(np.maximum(total, 0, out=total), kappa, out=total)
         return np.asarray(np.log(np.maximum(theta, TINY, out=theta), out=theta))
 

@@ -32,6 +32,7 @@ from annotmix.labels.names import Index
 from annotmix.labels.shrunken import (
     MODELS,
     Gold,
+    Shrunken,
     fix,
     label_exponent,
     only,
@@ -161,6 +162,8 @@ class Evidence:
     annotations : Annotations
     gold : arrays of int
         Rows of items and their true classes.
+    alone : Shrunken, optional
+        The answer without a classifier, where it is known already.
 
     Attributes
     ----------
@@ -168,11 +171,11 @@ class Evidence:
         The answer without a classifier.
     """
 
-    def __init__(self, annotations: Annotations, gold: Gold | None = None):
+    def __init__(self, annotations: Annotations, gold: Gold | None = None, alone: Shrunken | None = None):
         self.annotations = annotations
         self.gold: Gold = (np.zeros(0, np.int64), np.zeros(0, np.int64)) if gold is None else gold
         self.labelled = Labelled(annotations)
-        self.alone = shrunken_dawid_skene(annotations, self.gold)
+        self.alone = shrunken_dawid_skene(annotations, self.gold) if alone is None else alone
         share = self.alone.q[self.labelled.labelled].sum(axis=0) + 1
         self.log_shares: Floats = np.log(share / share.sum())
         self.log_mean: Floats = np.zeros(annotations.n_classes)

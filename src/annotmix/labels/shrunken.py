@@ -273,6 +273,7 @@ def _sampled(annotations: Annotations, gold: Gold) -> tuple[Annotations, Gold]:
     if rows is None:
         return annotations, gold
     part, place = only(annotations, rows)
+    part = part.align(annotators=part.annotators[part.labels_per_annotator > 0])
     inside = place[gold[0]] >= 0
     return part, (place[gold[0]][inside], gold[1][inside])
 

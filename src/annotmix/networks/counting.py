@@ -200,9 +200,10 @@ class CountedConfusion(nn.Module):
             if (saved := state_dict.get(prefix + name)) is not None:
                 setattr(self, name, torch.empty_like(saved, device=self.common.device))
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
-        counts = [self.get_buffer(name) for name in ("pair", "said", "level_pair", "level_said")]
-        if len(counts[0]) != len(counts[1]) or len(counts[2]) != len(counts[3]):
-            raise ValueError("The counts of labels and their places differ in number.")
+        if len({len(self.get_buffer(name)) for name in ("item", "annotator", "label", "weight")}) > 1:
+            raise ValueError("The counted labels differ in number from their items, annotators or weights.")
+        if len(self.get_buffer("q")) != len(self.get_buffer("level")):
+            raise ValueError("The counted items and their difficulties differ in number.")
 
 
 class Labelled:

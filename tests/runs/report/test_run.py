@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -163,6 +164,18 @@ def test_the_first_screen_counts_right():
     assert f"First ask annotator {first['annotator']} about item {first['item']}" in text
     assert "Such scores describe labels, not people." in text
     assert "Checked against known labels" not in text
+
+
+def test_with_many_classes_the_first_screen_counts_the_most_frequent_wrong_label(monkeypatch):
+    monkeypatch.setattr(confusion_matrices, "MOST", 10)
+    found = small()
+    assert found.confusion.whole is None
+    count = Counter(zip(found.labels["consensus"], found.labels["label"], strict=True))
+    wrong = {pair: n for pair, n in count.items() if pair[0] != pair[1]}
+    true, said = max(wrong, key=wrong.get)
+    share = wrong[true, said] / sum(n for pair, n in count.items() if pair[0] == true)
+    assert list(wrong.values()).count(wrong[true, said]) == 1
+    assert f"Most often {true} is called {said} ({share:.0%})" in words(run_page(found))
 
 
 def test_scores_and_calibration_are_shown_where_labels_are_known():
