@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
-from annotmix.labels.aggregation import dawid_skene
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.confusion import Labelled
+from annotmix.labels.dawid_skene import dawid_skene
 
 Floats = NDArray[np.float64]
 N_FEATURES = 24

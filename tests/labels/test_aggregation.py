@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotmix.labels import aggregation
-from annotmix.labels.aggregation import aggregate, aggregated, dawid_skene, majority_vote
+from annotmix.labels.aggregation import aggregate, aggregated, majority_vote
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.dawid_skene import dawid_skene
 
 SETS = ("bluebird", "dog", "web", "zencrowd_us")
 

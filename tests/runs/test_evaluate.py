@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from helpers.some_findings import small
 
-from annotmix.labels.aggregation import dawid_skene
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.dawid_skene import dawid_skene
 from annotmix.runs.evaluate import score
 from annotmix.runs.score_words import classifier_words, score_rows, verdict
 

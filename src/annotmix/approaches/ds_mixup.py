@@ -1,7 +1,7 @@
 """ds-mixup: vanilla mixup on the most probable classes of the Dawid–Skene model.
 
 The model, EM with one confusion matrix per annotator, is described in
-`annotmix.labels.aggregation.dawid_skene`.
+`annotmix.labels.dawid_skene.dawid_skene`.
 
 Dawid, Skene: Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm. Applied
 Statistics 28(1), 1979, pp. 20–28.
@@ -12,8 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from annotmix.approaches.two_stage import TwoStage
-from annotmix.labels.aggregation import aggregated, dawid_skene
+from annotmix.labels.aggregation import aggregated
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.dawid_skene import dawid_skene
 from annotmix.networks import Classifier
 
 

@@ -26,10 +26,10 @@ from annotmix.estimators.cross_fitting import OutOfFold, cross_fit, draw_folds, 
 from annotmix.estimators.numbers_only import refuse_texts
 from annotmix.estimators.scoring import CrowdScore
 from annotmix.labels.accepted import as_annotations, require_labels
-from annotmix.labels.aggregation import gold_positions
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.evidence import Evidence
 from annotmix.labels.heldout import label_likelihood
+from annotmix.labels.named import gold_positions
 from annotmix.labels.posterior import Posterior
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ from annotmix.estimators.persistence import REFERENCE_NAME, UNSEEN_NAME, fingerp
 from annotmix.estimators.scoring import CrowdScore
 from annotmix.estimators.unseen_annotators import prepare_features
 from annotmix.labels.accepted import as_annotations, require_labels
-from annotmix.labels.aggregation import gold_positions
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.heldout import hold_out, label_likelihood
+from annotmix.labels.named import gold_positions
 from annotmix.networks import Classifier, make_backbone
 from annotmix.networks.devices import pick_device
 from annotmix.networks.features import Features

@@ -1,7 +1,8 @@
 """Labels, and methods that need nothing but labels; torch is never imported here."""
 
-from annotmix.labels.aggregation import aggregate, dawid_skene, majority_vote
+from annotmix.labels.aggregation import aggregate, majority_vote
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.dawid_skene import dawid_skene
 from annotmix.labels.heldout import hold_out
 from annotmix.labels.posterior import Posterior, posterior
 

@@ -1,32 +1,18 @@
-"""One label per item from many: majority vote, Dawid–Skene and the methods of crowd-kit.
-
-Majority vote and Dawid–Skene are vectorised, and need memory linear in the labels.
-"""
+"""One label per item from many: majority vote, and any method by its name."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
-from annotmix._common.words import some
-from annotmix.labels import crowdkit, display
+from annotmix.labels import crowdkit
 from annotmix.labels.annotations import ROUNDING, Annotations
-from annotmix.labels.named import class_table, confusion_array, confusion_table, index_of
+from annotmix.labels.dawid_skene import dawid_skene
+from annotmix.labels.forms import labels_alone
+from annotmix.labels.named import class_table, label_series, positions
 from annotmix.labels.names import Index, Names
-
-Floats = NDArray[np.float64]
-
-#: Pseudo-labels for every wrong class, relative to the right class (see `dawid_skene`).
-WRONG = 1e-30
-#: The smallest probability whose logarithm is taken.
-TINY = 1e-300
-
 
 # ---------------------------------------------------------------- majority vote
 
@@ -75,279 +61,31 @@ def majority_vote(
         winners[item, label] = True
         return class_table(winners, annotations.items, annotations.classes).iloc[item[first]]
     n_tied = np.diff(first, append=len(item))
-    chosen = first + np.random.default_rng(random_state).integers(n_tied)
-    return _labels(annotations, item[chosen], label[chosen])
+    tied = np.flatnonzero(n_tied > 1)
+    first[tied] += draw(annotations.items[item[first[tied]]], n_tied[tied], random_state)
+    return label_series(annotations, item[first], label[first])
 
 
 def _most_votes(annotations: Annotations) -> tuple[Index, Index]:
     """Items and their classes with the most votes, sorted by item; a tie gives several entries."""
     item, label, votes = annotations.votes()
-    most = np.zeros(annotations.n_items)
-    np.maximum.at(most, item, votes)
-    won = votes >= most[item] * (1 - ROUNDING)
+    first = np.flatnonzero(np.diff(item, prepend=-1))
+    most = np.repeat(np.maximum.reduceat(votes, first), np.diff(first, append=len(item))) if len(item) else 0
+    won = votes >= most * (1 - ROUNDING)
     return item[won], label[won]
 
 
-# ---------------------------------------------------------------- Dawid–Skene
+def draw(names: Names, n: Index, random_state: Any) -> Index:
+    """For every name a number from 0 to n − 1, each as likely; shape (len(names),).
 
-
-@dataclass(frozen=True, eq=False)
-class DawidSkene:
-    """The result of `dawid_skene`.
-
-    Attributes
-    ----------
-    labels : Series, indexed by item
-        The most probable class of every item with labels (or with a gold class); the first of several
-        that are equally probable. A flat soft label has no information and does not count as a label.
-    probabilities : DataFrame, shape (n_items, n_classes)
-        Probability of every class given the labels; an item without labels gets the prior.
-    confusion : DataFrame, one row per annotator and true class, one column per label
-        `confusion.loc[m]` is the matrix of annotator m, and `confusion.loc[(m, c), k]` the probability that m
-        gives label k where c is true.
-    prior : Series, indexed by class
-        The share of every class.
-    history : array, shape (n_iter,), or (n_iter + 1,) after a warm start
-        The log-likelihood of all labels after every E-step.
-    n_iter : int
-        Rounds of EM.
-    converged : bool
-        Whether the rounds ended because the log-likelihood no longer rose.
+    The number depends on the seed and the name alone: a tie is broken alike whatever other items there are.
     """
-
-    labels: pd.Series
-    probabilities: pd.DataFrame
-    confusion: pd.DataFrame
-    prior: pd.Series
-    history: Floats
-    n_iter: int
-    converged: bool
-
-    def __repr__(self) -> str:
-        return f"DawidSkene({self._summary})"
-
-    def _repr_html_(self) -> str:
-        best = self.probabilities.max(axis=1)
-        items = pd.DataFrame({"label": self.labels, "probability": best.reindex(self.labels.index)})
-        return display.html("Dawid–Skene", self._summary, (items, len(items), "items"))
-
-    @property
-    def _summary(self) -> str:
-        n_annotators = len(self.confusion) // max(len(self.prior), 1)
-        return (
-            f"{len(self.labels)} labelled items, {n_annotators} annotators, {len(self.prior)} classes; "
-            f"{'converged' if self.converged else 'stopped'} after {self.n_iter} rounds with log-likelihood "
-            f"{self.log_likelihood:.1f}"
-        )
-
-    @property
-    def log_likelihood(self) -> float:
-        """Log-likelihood of all labels under `prior` and `confusion`."""
-        return float(self.history[-1])
-
-
-def dawid_skene(
-    labels: Any,
-    *,
-    max_iter: int = 100,
-    tol: float = 1e-5,
-    smoothing: float = 1e-10,
-    gold: pd.Series | Mapping[Any, Any] | None = None,
-    confusion: pd.DataFrame | ArrayLike | None = None,
-    prior: ArrayLike | None = None,
-) -> DawidSkene:
-    r"""True classes and a confusion matrix for every annotator, by maximum likelihood.
-
-    Item n has a true class c with probability π_c, and annotator m then gives label k with probability
-    θ_m[c, k], whatever the others do. With q_nc the probability of c given the item's labels z_n, EM repeats
-
-    - M-step: π_c = mean_n q_nc and θ_m[c, k] ∝ Σ_{n: z_nm = k} q_nc + ε_ck,
-    - E-step: q_nc ∝ π_c Π_m θ_m[c, z_nm],
-
-    starting from q = the shares of the votes, until the log-likelihood Σ_n log Σ_c π_c Π_m θ_m[c, z_nm]
-    rises by no more than `tol` per label.
-
-    Parameters
-    ----------
-    labels : Annotations, long table, label matrix or soft labels
-        A label of weight w counts w times: in Σ, and as θ^w.
-    max_iter : int, default=100
-        The most rounds.
-    tol : float, default=1e-5
-        The smallest rise of the log-likelihood per label that is worth another round.
-    smoothing : float, default=1e-10
-        ε_cc: right labels that every annotator is assumed to have given for every class beforehand, so that
-        an annotator is trusted on an unseen class; for a wrong k, ε_ck is 1e-30 of that. See Notes.
-    gold : Series or dict, optional
-        Item name → class name where it is known. These items keep that class in every round.
-    confusion : DataFrame, or array of shape (n_annotators, n_classes, n_classes), optional
-        Warm start: confusion matrices for a first E-step, instead of the shares of the votes. A table, such
-        as the `confusion` of an earlier result, is matched by its names.
-    prior : array, shape (n_classes,), optional
-        The shares of the classes in that E-step; by default the shares of the votes.
-
-    Returns
-    -------
-    DawidSkene
-        Labels, probabilities, confusion matrices, prior and the course of the log-likelihood.
-
-    Notes
-    -----
-    Adding the same small number to all counts is common, and makes an annotator who never met class c
-    label it at random. Rare labels of such annotators then turn into frequent classes even where an
-    item has no other label. Presuming them right instead keeps every probability above zero, changes next
-    to nothing where there are labels, and makes Dawid–Skene with one label per item the majority vote: the
-    label itself.
-
-    References
-    ----------
-    A. P. Dawid and A. M. Skene (1979). Maximum likelihood estimation of observer error-rates using the EM
-    algorithm. Applied Statistics 28(1):20–28.
-
-    Examples
-    --------
-    >>> a = Annotations.from_matrix([["a", "a", "b"], ["b", "b", "b"], ["a", "a", "b"], ["b", "b", "a"]])
-    >>> result = dawid_skene(a)
-    >>> result.labels.tolist()
-    ['a', 'b', 'a', 'b']
-    >>> result.confusion.loc[(2, "a")].round(2).to_dict()  # annotator 2, where a is true
-    {'a': 0.0, 'b': 1.0}
-    """
-    annotations = labels_alone(labels)
-    _check(annotations, max_iter, tol, smoothing)
-    model = _Model(annotations, smoothing, gold)
-    q = model.vote_shares()
-    history: list[float] = []
-    if confusion is not None:
-        if isinstance(confusion, pd.DataFrame):
-            confusion = confusion_array(confusion, annotations.annotators, annotations.classes)
-        shape = (annotations.n_annotators, annotations.n_classes, annotations.n_classes)
-        theta = _distributions("confusion", confusion, shape).transpose(0, 2, 1)
-        pi = model.mean(q) if prior is None else _distributions("prior", prior, shape[1:2])
-        q, log_likelihood = model.e_step(pi, theta)
-        history.append(log_likelihood)
-    elif prior is not None:
-        raise ValueError("prior is part of a warm start; pass confusion with it.")
-    converged = False
-    n_iter = 0
-    while n_iter < max_iter and not converged:
-        pi, theta = model.m_step(q)
-        q, log_likelihood = model.e_step(pi, theta)
-        history.append(log_likelihood)
-        n_iter += 1
-        converged = len(history) > 1 and history[-1] - history[-2] <= tol * len(annotations)
-    known = np.flatnonzero(model.known)
-    return DawidSkene(
-        labels=_labels(annotations, known, q[known].argmax(axis=1)),
-        probabilities=class_table(q, annotations.items, annotations.classes),
-        confusion=confusion_table(theta.transpose(0, 2, 1), annotations.annotators, annotations.classes),
-        prior=pd.Series(pi, index=index_of(annotations.classes, "label"), name="prior"),
-        history=np.array(history),
-        n_iter=n_iter,
-        converged=converged,
-    )
-
-
-class _Model:
-    """The two steps of EM. `theta` has shape (annotator m, label k, class c) here."""
-
-    def __init__(self, annotations: Annotations, smoothing: float, gold: Any):
-        n_items, n_annotators, n_classes = (
-            annotations.n_items,
-            annotations.n_annotators,
-            annotations.n_classes,
-        )
-        self.annotations = annotations
-        weight = annotations.informative_weight
-        #: Item n × (annotator m, label k): one, or the informative weight, where m gave label k to n.
-        self.said = csr_array(
-            (
-                np.ones(len(annotations)) if weight is None else weight,
-                annotations.annotator * n_classes + annotations.label,
-                annotations.start,
-            ),
-            shape=(n_items, n_annotators * n_classes),
-        )
-        self.theta_shape = (n_annotators, n_classes, n_classes)
-        self.pseudo_labels = smoothing * np.where(np.eye(n_classes, dtype=bool), 1.0, WRONG)
-        self.gold_item, self.gold_label = gold_positions(annotations, gold)
-        self.known = np.bincount(annotations.item, weights=weight, minlength=n_items) > 0
-        self.known[self.gold_item] = True
-
-    def vote_shares(self) -> Floats:
-        a = self.annotations
-        votes = a.total(a.item * a.n_classes + a.label, a.n_items * a.n_classes)
-        total = np.where(a.labels_per_item > 0, a.total(a.item, a.n_items), 1)
-        q: Floats = votes.reshape(a.n_items, a.n_classes) / total[:, None]
-        q[self.gold_item] = np.eye(a.n_classes)[self.gold_label]
-        return q
-
-    def mean(self, q: Floats) -> Floats:
-        if not self.known.any():
-            return np.full(q.shape[1], 1 / q.shape[1])
-        return np.asarray(q[self.known].mean(axis=0))
-
-    def m_step(self, q: Floats) -> tuple[Floats, Floats]:
-        """Prior (C,) and confusion (M, C, C) for posteriors q (N, C)."""
-        theta = (self.said.T @ q).reshape(self.theta_shape)
-        theta += self.pseudo_labels
-        theta /= theta.sum(axis=1, keepdims=True)
-        return self.mean(q), theta
-
-    def e_step(self, pi: Floats, theta: Floats) -> tuple[Floats, float]:
-        """Posteriors q (N, C) and the log-likelihood for a prior (C,) and confusion (M, C, C)."""
-        q = self.said @ _log(theta).reshape(-1, len(pi)) + _log(pi)
-        gold_joint = q[self.gold_item, self.gold_label]
-        q[self.gold_item] = -np.inf
-        q[self.gold_item, self.gold_label] = gold_joint
-        top = q.max(axis=1, keepdims=True)
-        np.exp(q - top, out=q)
-        total = q.sum(axis=1, keepdims=True)
-        q /= total
-        return q, float((top + np.log(total)).sum())
-
-
-def _check(annotations: Annotations, max_iter: int, tol: float, smoothing: float) -> None:
-    if not annotations.n_classes:
-        raise ValueError(
-            "There are no classes: the annotations hold no label. Give some, or name the classes."
-        )
-    if max_iter < 1:
-        raise ValueError(f"max_iter must be 1 or more, found {max_iter!r}.")
-    if not tol >= 0:
-        raise ValueError(f"tol must be 0 or more, found {tol!r}.")
-    if not 0 < smoothing < np.inf:
-        raise ValueError(f"smoothing must be above 0 and finite, found {smoothing!r}.")
-
-
-def gold_positions(
-    annotations: Annotations, gold: pd.Series | Mapping[Any, Any] | None
-) -> tuple[Index, Index]:
-    """Rows of the items whose true classes are known, and these classes as numbers."""
-    known = pd.Series({} if gold is None else gold, dtype=object)
-    item = _positions(annotations.items, known.index, "gold: item")
-    if len(np.unique(item)) < len(item):
-        raise ValueError(f"gold: repeated items {some(list(known.index[known.index.duplicated()]))}.")
-    return item, _positions(annotations.classes, known.to_numpy(), "gold: class")
-
-
-def _distributions(what: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
-    array = np.asarray(values, dtype=np.float64)
-    if array.shape != shape:
-        raise ValueError(f"{what} must have shape {shape}, found {array.shape}.")
-    if not (np.isfinite(array).all() and (array >= 0).all()):
-        bad = array[~np.isfinite(array) | (array < 0)][0]
-        raise ValueError(f"{what} must hold probabilities, found {bad}.")
-    total = array.sum(axis=-1)
-    if not np.allclose(total, 1, atol=1e-6):
-        bad = total.flat[np.abs(total - 1).argmax()]
-        raise ValueError(f"{what} must sum to 1 over its last axis, found a sum of {bad:g}.")
-    return array
-
-
-def _log(probability: Floats) -> Floats:
-    floored = np.maximum(probability, TINY)
-    return np.log(floored, out=floored)
+    mixed = pd.util.hash_array(names, categorize=False)
+    mixed ^= np.random.default_rng(random_state).integers(2**64, dtype=np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # as in splitmix64
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    mixed ^= mixed >> np.uint64(31)
+    return np.asarray(mixed % n.astype(np.uint64), dtype=np.int64)
 
 
 # ---------------------------------------------------------------- any method by name
@@ -388,44 +126,15 @@ def aggregate(labels: Any, method: str = "mv", *, random_state: Any = None, **pa
     aggregate_labels = crowdkit.fit_predict(
         annotations, method.removeprefix("crowd-kit:"), random_state, **params
     )
-    item = _positions(annotations.items, aggregate_labels.index, "item")
-    label = _positions(annotations.classes, aggregate_labels.to_numpy(), "class")
+    item = positions(annotations.items, aggregate_labels.index, "item")
+    label = positions(annotations.classes, aggregate_labels.to_numpy(), "class")
     order = np.argsort(item)
-    return _labels(annotations, item[order], label[order])
+    return label_series(annotations, item[order], label[order])
 
 
 def aggregated(annotations: Annotations, labels: pd.Series) -> Annotations:
     """One label per item, as `Annotations` of a single annotator named "aggregated"."""
-    item = _positions(annotations.items, labels.index, "item")
-    label = _positions(annotations.classes, labels.to_numpy(), "class")
+    item = positions(annotations.items, labels.index, "item")
+    label = positions(annotations.classes, labels.to_numpy(), "class")
     names = np.array(["aggregated"], dtype=object)
     return Annotations(item, np.zeros_like(item), label, annotations.items, names, annotations.classes)
-
-
-# ---------------------------------------------------------------- labels and names
-
-
-def labels_alone(labels: Any, items: Any = None) -> Annotations:
-    """Labels in any form that `fit` takes, without X; `items` are all items of a long table, in order."""
-    if isinstance(labels, Annotations):
-        return labels
-    from annotmix.labels.accepted import as_annotations, is_long, read_table  # it imports scikit-learn
-
-    if isinstance(labels, pd.DataFrame) and is_long(labels):
-        return read_table(labels, items)
-    return as_annotations(labels, len(labels))
-
-
-def _positions(names: Names, wanted: Any, what: str) -> Index:
-    wanted = pd.Index(wanted)
-    positions: Index = pd.Index(names).get_indexer(wanted).astype(np.int64)
-    if (positions < 0).any():
-        unknown = wanted[positions < 0].unique()
-        raise ValueError(f"{what} {some(list(unknown))} is unknown; known: {some(names)}.")
-    return positions
-
-
-def _labels(annotations: Annotations, item: Index, label: Index) -> pd.Series:
-    return pd.Series(
-        annotations.classes[label], index=index_of(annotations.items[item], "item"), name="label"
-    )

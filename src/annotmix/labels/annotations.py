@@ -24,7 +24,7 @@ from annotmix._common.words import show, some
 from annotmix.labels import display
 from annotmix.labels import tables as label_tables
 from annotmix.labels.label_checks import NAMES_OF, frozen, sorted_labels
-from annotmix.labels.names import Index, Names, as_list, as_names, locate, same_names
+from annotmix.labels.names import Index, Names, as_list, as_names, distinct, locate, same_names
 
 Duplicates = Literal["error", "first", "last", "majority"]
 Floats = NDArray[np.float64]
@@ -298,7 +298,7 @@ class Annotations:
 
     def votes(self) -> tuple[Index, Index, NDArray[Any]]:
         """Items, classes, and the votes of the item for the class, by weight; sorted by item and class."""
-        cells, where = np.unique(self.item * self.n_classes + self.label, return_inverse=True)
+        cells, where = distinct(self.item * self.n_classes + self.label, self.n_items * self.n_classes)
         item, label = np.divmod(cells, max(self.n_classes, 1))
         return item, label, self.total(where, len(cells))
 

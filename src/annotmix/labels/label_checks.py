@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotmix._common.words import show
-from annotmix.labels.names import Index, Names
+from annotmix.labels.names import Index, Names, ascending
 
 Floats = NDArray[np.float64]
 
@@ -46,8 +46,8 @@ def sorted_labels(labels: Sequence[Any], weight: Any, names: Sequence[Names]) ->
     keys = [index["item"], index["annotator"]]
     if weight is not None:
         keys, weight = [*keys, index["label"]], _checked_weight(weight, len(index["label"]))
-    ascends = _ascends(keys)
-    order: Index | slice = slice(None) if ascends else np.lexsort(keys[::-1])
+    order = ascending(keys, [len(own) for own in names][: len(keys)])
+    ascends = isinstance(order, slice)
     if weight is not None and not weight.all():
         order = np.arange(len(weight))[order]
         order = order[weight[order] > 0]
@@ -110,13 +110,3 @@ def _refuse_repeats(labels: dict[str, Index], weighted: bool, names: Sequence[Na
             f"{show(items[item[p]])} ({len(repeated)} repeats in all). Use "
             'Annotations.from_long with duplicates="first", "last" or "majority" to keep one of them.'
         )
-
-
-def _ascends(keys: list[Index]) -> bool:
-    """Whether each entry comes strictly after the one before it, by the first key, then by the next."""
-    equal = np.ones(max(len(keys[0]) - 1, 0), dtype=bool)
-    later = ~equal
-    for key in keys:
-        later |= equal & (key[:-1] < key[1:])
-        equal &= key[:-1] == key[1:]
-    return bool(later.all())

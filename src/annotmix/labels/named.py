@@ -1,13 +1,19 @@
-"""Arrays over items, annotators and classes as tables of pandas that carry the names."""
+"""Arrays over items, annotators and classes as tables of pandas that carry the names, and names as positions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+
+from annotmix._common.words import some
+from annotmix.labels.names import Index, Names
+
+if TYPE_CHECKING:
+    from annotmix.labels.annotations import Annotations
 
 
 def index_of(names: Iterable[Any], role: str) -> pd.Index:
@@ -58,3 +64,30 @@ def confusion_array(
     rows = pd.MultiIndex.from_product([who, named.rename("class")])
     values = table.reindex(index=rows, columns=named).to_numpy(dtype=np.float64)
     return np.asarray(values.reshape(len(who), len(named), len(named)))
+
+
+def label_series(annotations: Annotations, item: Index, label: Index) -> pd.Series:
+    """Names of classes, indexed by names of items; `item` and `label` are positions, shape (n,)."""
+    index = index_of(annotations.items[item], "item")
+    return pd.Series(annotations.classes[label], index=index, name="label")
+
+
+def positions(names: Names, wanted: Any, what: str) -> Index:
+    """Position of every wanted name; an unknown name is an error that calls it `what`."""
+    wanted = pd.Index(wanted)
+    places: Index = pd.Index(names).get_indexer(wanted).astype(np.int64)
+    if (places < 0).any():
+        unknown = wanted[places < 0].unique()
+        raise ValueError(f"{what} {some(list(unknown))} is unknown; known: {some(names)}.")
+    return places
+
+
+def gold_positions(
+    annotations: Annotations, gold: pd.Series | Mapping[Any, Any] | None
+) -> tuple[Index, Index]:
+    """Rows of the items whose true classes are known, and these classes as numbers."""
+    known = pd.Series({} if gold is None else gold, dtype=object)
+    item = positions(annotations.items, known.index, "gold: item")
+    if len(np.unique(item)) < len(item):
+        raise ValueError(f"gold: repeated items {some(list(known.index[known.index.duplicated()]))}.")
+    return item, positions(annotations.classes, known.to_numpy(), "gold: class")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -103,6 +104,9 @@ def encode(values: NDArray[Any], known: Iterable[Any] | None, role: str) -> tupl
     if known is not None:
         names = as_names(known, None, {"item": "items", "annotator": "annotators"}.get(role, "classes"))
         return locate(values, names), names
+    if values.dtype.kind in "iub":
+        unique_numbers, codes = _sorted_numbers(values)
+        return codes, unique_numbers
     codes, unique = pd.factorize(values)
     unique = list(unique.tolist())
     kinds = {type(value) for value in (values if values.dtype == object else unique)}
@@ -118,6 +122,45 @@ def encode(values: NDArray[Any], known: Iterable[Any] | None, role: str) -> tupl
     rank = np.empty(len(unique), dtype=np.int64)
     rank[order] = np.arange(len(unique))
     return (rank[codes] if len(unique) else codes.astype(np.int64)), _compact([unique[i] for i in order])
+
+
+def ascending(keys: list[Index], sizes: list[int]) -> Index | slice:
+    """The order in which entries ascend by the first key, then by the next; `slice(None)` if they do already.
+
+    Keys are 0 to size − 1. An order other than `slice(None)` may hold entries that are equal in all keys.
+    """
+    equal = np.ones(max(len(keys[0]) - 1, 0), dtype=bool)
+    later = ~equal
+    for key in keys:
+        later |= equal & (key[:-1] < key[1:])
+        equal &= key[:-1] == key[1:]
+    if later.all():
+        return slice(None)
+    if math.prod(sizes) >= 2**63:
+        return np.lexsort(keys[::-1])
+    code = keys[0]  # one number for all keys: sorting it is several times as fast
+    for key, size in zip(keys[1:], sizes[1:], strict=True):
+        code = code * size + key
+    return np.argsort(code)
+
+
+def distinct(codes: Index, n: int) -> tuple[Index, Index]:
+    """The codes that occur, ascending, and the place of every code among them; codes are 0 to n − 1."""
+    if n > 8 * len(codes):
+        unique, place = np.unique(codes, return_inverse=True)
+        return unique, place
+    there = np.zeros(n, dtype=bool)  # no sorting
+    there[codes] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[codes]
+
+
+def _sorted_numbers(values: NDArray[Any]) -> tuple[Names, Index]:
+    """Distinct integers or booleans, ascending, and the place of every value among them."""
+    codes, unique = pd.factorize(values)
+    order = np.argsort(unique)
+    rank = np.empty(len(unique), dtype=np.int64)
+    rank[order] = np.arange(len(unique))
+    return np.asarray(unique)[order], rank[codes]
 
 
 def _index(names: NDArray[Any]) -> pd.Index:

@@ -13,11 +13,11 @@ from scipy.special import betaincinv
 
 from annotmix._common.words import some
 from annotmix.labels import display
-from annotmix.labels.aggregation import gold_positions, labels_alone
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.confusion import Confusion, Floats, Labelled
 from annotmix.labels.evidence import Answer, Evidence, Weights
-from annotmix.labels.named import class_table, confusion_table, index_of
+from annotmix.labels.forms import labels_alone
+from annotmix.labels.named import class_table, confusion_table, gold_positions, index_of
 from annotmix.labels.names import locate
 
 #: Probability that an annotator's accuracy lies in its interval.

@@ -169,7 +169,7 @@ def softmax(joint: Floats, out: Floats | None = None) -> Floats:
 
 def row_max(values: Floats) -> Floats:
     """Maximum over the last axis, quick for few columns."""
-    if values.shape[-1] > 16:
+    if not 1 < values.shape[-1] <= 16:
         return np.asarray(values.max(axis=-1))
     return np.asarray(reduce(np.maximum, np.moveaxis(values, -1, 0)))
 

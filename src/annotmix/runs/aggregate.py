@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from annotmix.labels import crowdkit
-from annotmix.labels.aggregation import dawid_skene, majority_vote
+from annotmix.labels.aggregation import majority_vote
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.confusion import Floats
+from annotmix.labels.dawid_skene import dawid_skene
 from annotmix.labels.names import locate
 from annotmix.labels.posterior import annotator_table, posterior
 from annotmix.reading import Columns, read_labels

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from annotmix._common.files import link_or_copy
 from annotmix._common.words import some
-from annotmix.labels.aggregation import dawid_skene
 from annotmix.labels.annotations import ROUNDING, Annotations
+from annotmix.labels.dawid_skene import dawid_skene
 from annotmix.labels.metrics import perf_auroc
 from annotmix.reading import Columns, read_truth
 from annotmix.runs.conclusions import out_of_fold
