@@ -109,6 +109,7 @@ CAMPAIGNS = {
         "models of enormous or 200,000 layers or of 20 GB, arrays that claim 14 TB, with little memory",
         "refused in one clear line",
         1000,
+        2,
     ),
     "encoders": Campaign(
         attack_hostile.encoders,
@@ -133,20 +134,21 @@ CAMPAIGNS = {
         "random names through the files of `fit` into the next `fit`",
         "the same names",
         200,
+        2,
     ),
     "sockets": Campaign(
         attack_processes.sockets,
         "two processes train, and their parent is killed",
         "they listen on the loopback interface alone, end within ten seconds, and the run can be resumed",
         10,
-        2,
+        4,
     ),
     "workers": Campaign(
         attack_processes.workers,
         "a Dask worker is killed while the cluster comes up",
         "the study is finished, or one clear line says what to do",
         10,
-        2,
+        4,
     ),
 }
 
