@@ -58,6 +58,26 @@ class Campaign(NamedTuple):
 
 
 CAMPAIGNS = {
+    # the first three have a fixed number of trials; the others share the time that is left
+    "hostile": Campaign(
+        attack_hostile.hostile,
+        "models of enormous or 200,000 layers or of 20 GB, arrays that claim 14 TB, with little memory",
+        "refused in one clear line",
+        1000,
+        2,
+    ),
+    "encoders": Campaign(
+        attack_hostile.encoders,
+        "checkpoints whose index names a pickle or another folder; runs that name a cache folder",
+        "refused, and nothing is written there",
+        50,
+    ),
+    "report": Campaign(
+        attack_names.report,
+        "hostile names of items, annotators and classes in the report, in Chromium",
+        "no script runs, and nothing is requested",
+        1000,
+    ),
     "overwrite": Campaign(
         attack_runs.overwrite,
         "`fit --overwrite` is stopped at every rename and removal",
@@ -104,49 +124,32 @@ CAMPAIGNS = {
         20_000,
         2,
     ),
-    "hostile": Campaign(
-        attack_hostile.hostile,
-        "models of enormous or 200,000 layers or of 20 GB, arrays that claim 14 TB, with little memory",
-        "refused in one clear line",
-        1000,
-    ),
-    "encoders": Campaign(
-        attack_hostile.encoders,
-        "checkpoints whose index names a pickle or another folder; runs that name a cache folder",
-        "refused, and nothing is written there",
-        50,
-    ),
     "labels": Campaign(
         attack_files.labels,
         "mutated label files of every format",
         "read, or refused in one clear line",
         20_000,
     ),
-    "report": Campaign(
-        attack_names.report,
-        "hostile names of items, annotators and classes in the report, in Chromium",
-        "no script runs, and nothing is requested",
-        1000,
-    ),
     "names": Campaign(
         attack_names.names,
         "random names through the files of `fit` into the next `fit`",
         "the same names",
         200,
+        2,
     ),
     "sockets": Campaign(
         attack_processes.sockets,
         "two processes train, and their parent is killed",
         "they listen on the loopback interface alone, end within ten seconds, and the run can be resumed",
         10,
-        2,
+        4,
     ),
     "workers": Campaign(
         attack_processes.workers,
         "a Dask worker is killed while the cluster comes up",
         "the study is finished, or one clear line says what to do",
         10,
-        2,
+        4,
     ),
 }
 
@@ -180,7 +183,11 @@ def attack(arguments: argparse.Namespace) -> int:
         seconds = max(0.0, left) * campaign.share / share
         share -= campaign.share
         results[name] = trials = run(campaign, seconds, arguments)
-        print(f"{name:10} tried {trials.tried:6}  survived {trials.survived:6}  {trials.note}", flush=True)
+        took = time.monotonic() - trials.begun
+        print(
+            f"{name:10} tried {trials.tried:6}  survived {trials.survived:6}  {took:4.0f} s  {trials.note}",
+            flush=True,
+        )
         for failure in list(dict.fromkeys(trials.failures))[:5]:
             print(f"           - {failure}", flush=True)
     if arguments.page is not None:

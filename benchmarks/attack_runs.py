@@ -104,7 +104,8 @@ def starts(trials: Trials) -> None:
     expected = contents(fitted(trials.folder / "alone", epochs=1))
     for folder in trials:
         barrier = CONTEXT.Barrier(2)
-        both = [Child(folder, _together, barrier, fit_words(epochs=1)) for _ in range(2)]
+        # every other time they wait for each other where the folder is about to be made
+        both = [Child(folder, _together, barrier, trials.tried % 2, fit_words(epochs=1)) for _ in range(2)]
         codes = [child.wait() for child in both]
         failure = next(filter(None, (child.unclear(0, 1) for child in both)), "")
         if not failure and sorted(map(str, codes)) != ["0", "1"]:
@@ -112,8 +113,20 @@ def starts(trials: Trials) -> None:
         trials.record(failure or differences(contents(folder / "run"), expected))
 
 
-def _together(barrier: Any, words: list[Any]) -> None:
-    barrier.wait(60)
+def _together(barrier: Any, at_folder: int, words: list[Any]) -> None:
+    waited = False
+
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal waited
+        if event == "os.mkdir" and not waited and str(arguments[0]).endswith("run"):
+            waited = True
+            with suppress(threading.BrokenBarrierError):  # the other one was refused before it came here
+                barrier.wait(5)
+
+    if at_folder:
+        sys.addaudithook(watch)
+    else:
+        barrier.wait(60)
     command(*words)
 
 

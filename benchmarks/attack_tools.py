@@ -32,6 +32,8 @@ MEMORY = 3 << 29
 _TIMES = re.compile(
     rb'"(finished|overwrite|resume|seconds)": ("[^"]*"|true|false|\[[^\]]*\])| --overwrite| --resume'
 )
+#: Trials that a campaign gets even where its time is over.
+LEAST = 3
 #: Seconds after which a child counts as hanging.
 PATIENCE = 120.0
 
@@ -61,8 +63,8 @@ class Trials:
 
     @property
     def more(self) -> bool:
-        """Whether there is time for another trial; there is always for the first."""
-        return not self.tried or (self.tried < self.count and time.monotonic() < self.deadline)
+        """Whether there is time for another trial; for the first few there always is."""
+        return self.tried < self.count and (self.tried < LEAST or time.monotonic() < self.deadline)
 
     def __iter__(self) -> Iterator[Path]:
         """A new folder for every trial, removed afterwards."""
@@ -205,8 +207,8 @@ def _attempts(
     attempt: Callable[..., str], arguments: Any, first: int, last: int, deadline: float, results: Path
 ) -> None:
     with open(results, "a", encoding="utf-8") as file:
-        for number in range(first, max(last, 1)):
-            if number > first and time.monotonic() > deadline:
+        for number in range(first, last):
+            if number >= max(LEAST, first + 1) and time.monotonic() > deadline:
                 return
             try:
                 failure = attempt(number, results.parent, *arguments)
