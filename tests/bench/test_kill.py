@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from annotmix.bench import driver as driver_module
+from annotmix._common import cluster
 
 STUDY = """
 seeds: 6
@@ -95,7 +95,7 @@ def test_killed_worker_and_killed_driver(tmp_path):
 KILLED_AT_START = """
 import os, threading, time
 import psutil
-from annotmix.bench.driver import connect
+from annotmix._common.cluster import connect
 
 def kill_the_first_worker():
     while True:
@@ -138,9 +138,9 @@ class Failing:
 
 
 def test_lost_workers_are_started_again_and_at_last_one_line_says_so(capsys):
-    dask = Failing(driver_module.STARTS - 1)
-    assert driver_module._local_cluster(dask, 2) == "a cluster"
-    assert dask.starts == driver_module.STARTS == len(capsys.readouterr().err.splitlines()) + 1
+    dask = Failing(cluster.STARTS - 1)
+    assert cluster._local_cluster(dask, 2) == "a cluster"
+    assert dask.starts == cluster.STARTS == len(capsys.readouterr().err.splitlines()) + 1
     message = r"The 2 workers could not be started in 3 attempts \(Nanny failed to start.\)"
     with pytest.raises(ConnectionError, match=message):
-        driver_module._local_cluster(Failing(99), 2)
+        cluster._local_cluster(Failing(99), 2)

@@ -12,22 +12,18 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from annotmix._common.cluster import connect
 from annotmix._common.progress import Progress
 from annotmix.bench import require
 from annotmix.bench.store import Store, driving
 from annotmix.bench.study import DatasetEntry, Run, Study
 from annotmix.bench.worker import code, execute, prepare
 
-#: How often a run may lose its worker before it counts as failed.
-LOST_WORKERS = 3
-#: How often local workers are started, where one is lost before all are there.
-STARTS = 3
 #: Seconds to wait for a result before the number of workers is checked again.
 _PATIENCE = 2.0
 
@@ -125,50 +121,6 @@ def failures(store: Store) -> dict[str, str]:
     done = set(table.loc[table["status"] == "done", "key"])
     failed = table[(table["status"] == "failed") & ~table["key"].isin(done)]
     return dict(zip(failed["key"], failed["error"], strict=True))
-
-
-@contextmanager
-def connect(scheduler: str | None, workers: int, runs: int) -> Iterator[Any]:
-    """A Dask client: of the scheduler at an address, or of local processes with one thread each."""
-    distributed, dask = require("distributed"), require("dask")
-    if scheduler is not None:
-        with distributed.Client(scheduler) as client:
-            yield client
-        return
-    settings = {
-        "distributed.scheduler.allowed-failures": LOST_WORKERS,
-        "distributed.worker.profile.enabled": False,
-        "distributed.logging": {"distributed": "critical", "distributed.nanny": "critical"},
-    }
-    with (
-        dask.config.set(settings),
-        _local_cluster(distributed, min(workers, runs)) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
-def _local_cluster(distributed: Any, workers: int) -> Any:
-    """Workers on this machine, one thread each; started again where one ends before all are there."""
-    for start in range(STARTS):
-        try:
-            return distributed.LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                dashboard_address="127.0.0.1:0",
-                memory_limit=0,
-                silence_logs=50,
-            )
-        except (RuntimeError, OSError) as error:  # "Nanny failed to start"
-            reason = " ".join(str(error.__cause__ or error).split()) or type(error).__name__
-            if start + 1 < STARTS:
-                _say(f"A worker ended while it was started ({reason}); the workers are started again.")
-    raise ConnectionError(
-        f"The {workers} workers could not be started in {STARTS} attempts ({reason}): is memory short, or "
-        "does something end them? Start again to resume, with fewer --workers if memory is short."
-    )
 
 
 class _Driver:

@@ -121,6 +121,15 @@ def aggregate(
     out_annotators: Annotated[
         Path | None, typer.Option(help="CSV file for the accuracy of every annotator.")
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Processes for Parquet files that do not fit into memory; --out is then a folder."
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler, in place of --workers.")
+    ] = None,
     seed: options.Seed = 0,
     form: options.Format = None,
     item: options.Item = None,
@@ -153,6 +162,14 @@ def aggregate(
             item, annotator, label, tuple(missing or ()), weight,
             split_names(annotators or ()), split_names(exclude or ()), fold_case=fold_case,
         )  # fmt: skip
+        if workers is not None or scheduler is not None:
+            from annotmix.runs.aggregate_parts import aggregate_parts_command
+
+            facts = aggregate_parts_command(
+                labels, out, method, columns, workers, scheduler, seed, output.say
+            )
+            output.document(facts)
+            return
         result = aggregate_file(labels, method, seed, form, columns, rename_classes, output.say)
         if out_annotators is not None:
             output.table(result.annotators, out_annotators, as_json=False)

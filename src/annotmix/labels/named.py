@@ -1,4 +1,4 @@
-"""Arrays over items, annotators and classes as tables of pandas that carry the names, and names as positions."""
+"""Arrays over items, annotators and classes as tables that carry the names, and names as positions."""
 
 from __future__ import annotations
 

@@ -29,6 +29,7 @@ from annotmix.labels.expectation import precision
 from annotmix.reading import Columns
 from annotmix.reading.label_parts import gather, n_rows, place, read_names, scatter, write_names
 from annotmix.reading.values import in_order
+from annotmix.runs.inputs import Say
 from annotmix.runs.part_passes import Model, Parts, Sums, sum_parts, write_part
 
 #: Labels of one part, about.
@@ -83,7 +84,7 @@ def aggregate_parts(
     progress : bool, default=True
     """
     if method not in ("mv", "ds"):
-        raise ValueError(f'method must be "mv" or "ds" for labels in parts, found {method!r}.')
+        raise ValueError(f"Labels in parts are aggregated by the method mv or ds, found {method!r}.")
     out.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(out / ".lock", timeout=0):
@@ -92,6 +93,40 @@ def aggregate_parts(
                 return job.run(client)
     except Timeout:
         raise ValueError(f"Another process is aggregating into {str(out)!r}.") from None
+
+
+def aggregate_parts_command(
+    paths: Sequence[Path],
+    out: Path | None,
+    method: str,
+    columns: Columns,
+    workers: int | None,
+    scheduler: str | None,
+    seed: int,
+    say: Say,
+) -> dict[str, Any]:
+    """`annotmix aggregate --workers`: aggregate and say what was done; the figures, for --json."""
+    plain = Columns(columns.item, columns.annotator, columns.label, columns.missing)
+    if out is None or out.is_file():
+        raise ValueError(
+            "--workers and --scheduler write a folder of Parquet files: name it with --out FOLDER."
+        )
+    if columns != plain:
+        raise ValueError(
+            "--workers and --scheduler take one row per label, without --weight, --annotators, --exclude and "
+            "--fold-case."
+        )
+    outcome = aggregate_parts(
+        paths, out, method, columns=columns, workers=workers or 1, scheduler=scheduler, seed=seed
+    )
+    say(
+        f"{outcome.n_labels} labels by {outcome.n_annotators} annotators on {outcome.n_items} items, "
+        f"{len(outcome.classes)} classes; {outcome.n_iter} rounds of EM."
+    )
+    for note in outcome.notes:
+        say(f"  - {note}")
+    say(f"Labels: {out}/items-*.parquet, annotators: {out}/annotators.csv")
+    return {"out": str(out), **outcome._asdict()}
 
 
 class _Job:
