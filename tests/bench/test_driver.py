@@ -36,7 +36,7 @@ def test_a_study_from_start_to_end(one_worker, tmp_path, monkeypatch, capsys):
     assert (outcome.total, outcome.done, outcome.failed, outcome.without_data) == (6, 2, 2, 2)
     shown = capsys.readouterr().err
     assert "aloi is skipped: 'aloi/aloi.bz2' is in none of the data folders" in shown
-    assert "broken, annot-mix, seed 0 failed: FloatingPointError: The loss is" in shown
+    assert "broken, annot-mix, seed 0 failed: ValueError: lr must be" in shown
 
     with Store(path) as store:
         runs = store.runs()
@@ -60,7 +60,7 @@ def test_a_study_from_start_to_end(one_worker, tmp_path, monkeypatch, capsys):
     assert sorted(history.loc[history["run"] == number, "epoch"]) == [1, 2]
     assert runs["torch"].notna().all()
     assert (done[["fit_seconds", "evaluate_seconds", "peak_mb"]] > 0).all(axis=None)
-    assert "FloatingPointError" in runs.loc[runs["status"] == "failed", "error"].iloc[0]
+    assert "ValueError: lr must be" in runs.loc[runs["status"] == "failed", "error"].iloc[0]
 
     again = run_study(_study(), path)
     assert (again.before, again.done, again.failed, again.failed_before) == (2, 0, 0, 2)

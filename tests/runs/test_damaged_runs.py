@@ -46,14 +46,14 @@ def use_findings(run, folder):
 
 
 def use_preparation(run, folder):
-    preparation = run.preparation()
+    preparation = run.read("preparation")[0]
     X = preparation.transform(read_features(folder / "items.csv", item=preparation.id_column), "items.csv")
     assert np.isfinite(X).all()
 
 
 def use_model(run, folder):
     model = run.model()
-    proba = model.predict_proba(run.features())
+    proba = model.predict_proba(run.read("features")[0])
     assert proba.shape == (24, 3)
     assert np.isfinite(proba).all()
     suggest_from(model.posterior_, 5)

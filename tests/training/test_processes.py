@@ -79,7 +79,7 @@ def test_one_process_shows_progress(torchrun):
     _, done = torchrun
     lines = done.stderr.splitlines()
     for name in annotmix.list_approaches():
-        shown = sum(line.startswith(f"{name}: 1/2 ") for line in lines)
+        shown = sum(line.startswith(f"{name}: 1/2  loss") for line in lines)
         assert shown == (3 if name == "annot-mix" else 1)  # it is "photos" and "bf16", too
     assert not [line for line in lines if "Warning" in line]
 
@@ -137,9 +137,9 @@ def our_processes():
     return [child for child in multiprocessing.active_children() if not child.name.startswith("Loky")]
 
 
-def kill_one(checkpoint, killed):
+def kill_one(folder, killed):
     """Kill the second process once there is a checkpoint."""
-    while not checkpoint.exists():
+    while not any(folder.glob("*/checkpoint.safetensors")):
         time.sleep(0.01)
     workers = sorted(our_processes(), key=lambda worker: worker.pid)
     os.kill(workers[-1].pid, signal.SIGKILL)
@@ -155,9 +155,7 @@ def test_the_command_line_ends_with_a_message_and_resumes(tmp_path):
     pd.DataFrame(table).to_csv(tmp_path / "labels.csv", index=False)
 
     run, killed = tmp_path / "run", []
-    watcher = threading.Thread(
-        target=kill_one, args=(run / "checkpoint" / "checkpoint.safetensors", killed), daemon=True
-    )
+    watcher = threading.Thread(target=kill_one, args=(run / "checkpoint", killed), daemon=True)
     watcher.start()
     result = fit_by_command(tmp_path, run)
     assert result.exit_code == 1

@@ -23,7 +23,7 @@ Positive = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
 Scalar = str | int | float | bool | None
 #: A value of which nothing is expected but that it is not nested deeply.
 Flat = Scalar | list[Scalar]
-Value = Scalar | list[Scalar] | dict[str, Flat]
+Value = Scalar | list[Scalar] | dict[str, Scalar | list[Scalar] | dict[str, Flat]]
 
 
 class Strict(msgspec.Struct, forbid_unknown_fields=True):
