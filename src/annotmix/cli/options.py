@@ -45,6 +45,12 @@ Annotators = Annotated[
         "default they are recognised.",
     ),
 ]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAMES", help="Columns that are no annotators, in a table with one column per annotator."
+    ),
+]
 FoldCase = Annotated[
     bool, typer.Option("--fold-case", help="Cat, cat and CAT are one class, spelt as most labels spell it.")
 ]

@@ -1,15 +1,18 @@
 """Labels, and methods that need nothing but labels; torch is never imported here."""
 
 from annotmix.labels.aggregation import aggregate, majority_vote
+from annotmix.labels.agreement import Agreement, agreement
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.dawid_skene import dawid_skene
 from annotmix.labels.heldout import hold_out
 from annotmix.labels.posterior import Posterior, posterior
 
 __all__ = [
+    "Agreement",
     "Annotations",
     "Posterior",
     "aggregate",
+    "agreement",
     "dawid_skene",
     "hold_out",
     "majority_vote",

@@ -17,7 +17,7 @@ from annotmix.labels.confusion import Floats
 from annotmix.labels.dawid_skene import dawid_skene
 from annotmix.labels.names import locate
 from annotmix.labels.posterior import annotator_table, posterior
-from annotmix.reading import Columns, read_labels
+from annotmix.reading import Columns, LabelData, read_labels
 from annotmix.reading.class_names import read_rename
 from annotmix.runs.inputs import Say
 
@@ -64,6 +64,22 @@ def aggregate_file(
     say : callable
         Called with every line of output.
     """
+    a = read_said(paths, form, columns, rename, say).annotations
+    label, q, has_probability = _classes(a, method, seed)
+    rows = np.flatnonzero(label >= 0)
+    table: dict[str, object] = {"item": a.items[rows], "label": a.classes[label[rows]]}
+    if has_probability:
+        table["probability"] = q[rows, label[rows]]
+    table["n_labels"] = a.labels_per_item[rows]
+    if has_probability:
+        table |= {f"P({name})": q[rows, c] for c, name in enumerate(a.classes)}
+    return Aggregated(pd.DataFrame(table), annotator_table(a, q).reset_index())
+
+
+def read_said(
+    paths: Sequence[Path], form: str | None, columns: Columns, rename: Path | None, say: Say
+) -> LabelData:
+    """Labels from files, and lines about how they were read; parameters as of `aggregate_file`."""
     if rename is not None:
         columns = replace(columns, rename=read_rename(rename))
     labelled = read_labels(paths, form, columns)
@@ -76,15 +92,7 @@ def aggregate_file(
     )
     for note in labelled.notes:
         say(f"  - {note}")
-    label, q, has_probability = _classes(a, method, seed)
-    rows = np.flatnonzero(label >= 0)
-    table: dict[str, object] = {"item": a.items[rows], "label": a.classes[label[rows]]}
-    if has_probability:
-        table["probability"] = q[rows, label[rows]]
-    table["n_labels"] = a.labels_per_item[rows]
-    if has_probability:
-        table |= {f"P({name})": q[rows, c] for c, name in enumerate(a.classes)}
-    return Aggregated(pd.DataFrame(table), annotator_table(a, q).reset_index())
+    return labelled
 
 
 def _classes(a: Annotations, method: str, seed: int) -> tuple[np.ndarray, Floats, bool]:
