@@ -262,12 +262,12 @@ def test_it_shows_itself():
 @pytest.mark.parametrize(
     ("figures", "words"),
     [
-        ((0.85, 0.81, 0.9), "reliable from .800 on."),
-        ((0.81, 0.78, 0.9), "from .800 on, and the interval includes .800."),
-        ((0.7, 0.68, 0.72), "from .667 to .800 labels allow tentative conclusions only."),
-        ((0.7, 0.6, 0.72), "only, and the interval includes .667."),
-        ((0.79, 0.7, 0.82), "only, and the interval includes .800."),
-        ((0.3, 0.2, 0.4), "below .667 single labels are not reliable enough to draw conclusions from."),
+        ((0.85, 0.81, 0.9), "from .667 on: these are reliable."),
+        ((0.81, 0.78, 0.9), "these are reliable; the interval includes .800."),
+        ((0.7, 0.68, 0.72), "these allow tentative conclusions only."),
+        ((0.7, 0.6, 0.72), "only; the interval includes .667."),
+        ((0.79, 0.7, 0.82), "only; the interval includes .800."),
+        ((0.3, 0.2, 0.4), "these are not reliable enough to draw conclusions from single ones."),
     ],
 )
 def test_the_usual_bounds(figures, words):

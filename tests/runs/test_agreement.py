@@ -46,7 +46,7 @@ def test_it_prints_the_figures_and_what_to_do(labels):
         "items, 3 classes (long).",
         f"Krippendorff's α, nominal    {result.alpha:.3f} (",
         f"two labels agree             {result.percent:.1%}",
-        "By Krippendorff's custom below .667",
+        "these are not reliable enough to draw conclusions from single ones.",
         "Look at labels of 'ann 4': they agree with the rest less than others do",
         "Do not use single labels as they are.",
     ):

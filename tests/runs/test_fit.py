@@ -13,6 +13,7 @@ from helpers.run_problem import EPOCHS
 import annotmix
 from annotmix.labels.aggregation import majority_vote
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.coefficients import percent_agreement
 from annotmix.reading import Columns
 from annotmix.runs.evaluate import evaluate
 from annotmix.runs.findings import doubts
@@ -192,6 +193,10 @@ def test_findings_survive_the_disk(finished, tmp_path):
     again = load_findings(tmp_path)
     for name in ("items", "annotators", "labels", "history", "suggestions"):
         pd.testing.assert_frame_equal(getattr(again, name), getattr(found, name), check_dtype=False)
+    pd.testing.assert_frame_equal(again.agreement.classes, found.agreement.classes, check_dtype=False)
+    assert again.agreement.alpha == found.agreement.alpha
+    long = Annotations.from_long(found.labels[["item", "annotator", "label"]])
+    assert again.agreement.percent == pytest.approx(percent_agreement(long))
     np.testing.assert_array_equal(again.confusion.whole, found.confusion.whole)
     assert (again.title, again.notes, list(again.classes)) == (found.title, found.notes, list(found.classes))
     (tmp_path / "findings.json").write_text('{"format": 2}')

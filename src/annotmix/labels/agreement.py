@@ -259,14 +259,16 @@ def usual(alpha: float, low: float, high: float) -> str:
     if np.isnan(alpha):
         return "There is no α: no item has two labels, or all labels are of one class."
     if alpha >= RELIABLE:
-        words, bound = "labels count as reliable from .800 on", RELIABLE
+        words, bound = "are reliable", RELIABLE
     elif alpha >= TENTATIVE:
-        words, bound = "from .667 to .800 labels allow tentative conclusions only", RELIABLE
-        bound = TENTATIVE if low < TENTATIVE else bound
+        words, bound = "allow tentative conclusions only", TENTATIVE if low < TENTATIVE else RELIABLE
     else:
-        words, bound = "below .667 single labels are not reliable enough to draw conclusions from", TENTATIVE
-    unsure = f", and the interval includes {bound:.3f}".replace("0.", ".") if low < bound <= high else ""
-    return f"By Krippendorff's custom {words}{unsure}."
+        words, bound = "are not reliable enough to draw conclusions from single ones", TENTATIVE
+    unsure = f"; the interval includes {bound:.3f}".replace("0.", ".") if low < bound <= high else ""
+    return (
+        "By Krippendorff's custom, labels are reliable from .800 on and allow tentative conclusions from "
+        f".667 on: these {words}{unsure}."
+    )
 
 
 def _values(classes: Names, level: Level, order: Iterable[Any] | None) -> Floats | None:

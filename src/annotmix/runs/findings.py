@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from annotmix.runs.confusion_matrices import ConfusionMatrices
+from annotmix.runs.crowd_agreement import CrowdAgreement
 from annotmix.runs.unmatched import NOTHING_UNMATCHED, Unmatched
 
 #: With a mean probability of the labels found below this, labels and classifier say too little.
@@ -73,6 +74,8 @@ class Findings:
         Messages of the run, about imputed values, dropped rows and unmatched items.
     unmatched : Unmatched
         Labels that were left out because their items were not found, and items that are not suggested.
+    agreement : CrowdAgreement, optional
+        How far the annotators agree; runs of older versions have none.
     """
 
     title: str
@@ -90,6 +93,7 @@ class Findings:
     inputs: list[Mapping[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     unmatched: Unmatched = NOTHING_UNMATCHED
+    agreement: CrowdAgreement | None = None
 
 
 def label_weights(labels: pd.DataFrame) -> NDArray[np.float64]:

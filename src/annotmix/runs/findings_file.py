@@ -35,7 +35,7 @@ _CELLS: dict[str, Any] = {
 }
 #: A share; a mean may lie above 1 by rounding.
 Share = Annotated[float, msgspec.Meta(ge=0, le=1 + 1e-6)]
-_INDEX = {"items": "item", "annotators": "annotator", "history": "epoch"}
+_INDEX = {"items": "item", "annotators": "annotator", "history": "epoch", "agreement": "class"}
 
 
 class SavedTable(Strict):
@@ -65,6 +65,18 @@ class SavedPreview(Strict):
 
     text: str
     image: str | None
+
+
+class SavedAgreement(Strict):
+    """How far the annotators agree."""
+
+    n_items: Count
+    alpha: float | None
+    low: float | None
+    high: float | None
+    fleiss_kappa: float | None
+    percent: Share | None
+    classes: SavedTable
 
 
 class SavedInput(Strict):
@@ -120,6 +132,7 @@ class FindingsFile(Strict):
     inputs: list[SavedInput]
     notes: list[str]
     unmatched: SavedUnmatched
+    agreement: SavedAgreement | None = None
 
     def __post_init__(self) -> None:
         require_unique("classes", self.classes)
@@ -140,6 +153,10 @@ def to_frame(name: str, saved: SavedTable) -> pd.DataFrame:
     elif name == "history":
         kinds = dict.fromkeys(saved.columns, float | None) | {"epoch": Count}
         needed = {"epoch", "loss"}
+    elif name == "agreement":
+        shares = dict.fromkeys(("share", "agreement"), Share | None)
+        kinds = {"class": str, **shares, **dict.fromkeys(("alpha", "low", "high"), float | None)}
+        needed = set(kinds)
     else:
         kinds = {"confidence": Share, "accuracy": Share, "count": Count}
         needed = set(kinds)
@@ -175,6 +192,8 @@ def require_consistent(findings: Findings) -> None:
             f"confusion.npy is about {len(findings.confusion.diagonal)} annotators, expected "
             f"{len(findings.annotators)}"
         )
+    if findings.agreement is not None and set(findings.agreement.classes.index) != set(findings.classes):
+        raise ValueError("the agreement is about other classes than the run")
     known = {"item": set(findings.items.index), "annotator": set(findings.annotators.index)}
     known["class"] = {*findings.classes, ""}  # "" where there is no label or no true class
     for name, columns in TABLES.items():

@@ -17,6 +17,7 @@ from annotmix._common.files import save_array, write_json
 from annotmix._common.spreadsheet import EXPLANATION
 from annotmix.estimators.suggestion import suggest_from
 from annotmix.labels.posterior import Posterior
+from annotmix.runs.crowd_agreement import crowd_agreement
 from annotmix.runs.evaluate import score
 from annotmix.runs.findings import Findings, Preview, doubts
 from annotmix.runs.folder import RunFolder
@@ -108,6 +109,7 @@ def _findings(
         inputs=[asdict(source) for source in inputs.sources],
         notes=notes,
         unmatched=inputs.unmatched,
+        agreement=crowd_agreement(posterior.annotations),
     )
     return score(findings, inputs.truth) if inputs.truth else findings
 
