@@ -199,6 +199,14 @@ def test_findings_survive_the_disk(finished, tmp_path):
     assert again.agreement.percent == pytest.approx(percent_agreement(long))
     np.testing.assert_array_equal(again.confusion.whole, found.confusion.whole)
     assert (again.title, again.notes, list(again.classes)) == (found.title, found.notes, list(found.classes))
+    saved = json.loads((tmp_path / "findings.json").read_text("utf-8"))
+    agreement = saved.pop("agreement")  # as older versions wrote it
+    (tmp_path / "findings.json").write_text(json.dumps(saved))
+    assert load_findings(tmp_path).agreement is None
+    agreement["classes"]["columns"]["class"][0] = "another"
+    (tmp_path / "findings.json").write_text(json.dumps(saved | {"agreement": agreement}))
+    with pytest.raises(ValueError, match="about other classes"):
+        load_findings(tmp_path)
     (tmp_path / "findings.json").write_text('{"format": 2}')
     with pytest.raises(ValueError, match="damaged"):
         load_findings(tmp_path)
