@@ -141,6 +141,7 @@ def aggregate(
     missing: options.Missing = None,
     fold_case: options.FoldCase = False,
     rename_classes: options.RenameClasses = None,
+    soft: options.Soft = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
@@ -165,7 +166,7 @@ def aggregate(
             )
             output.document(facts)
             return
-        result = aggregate_file(labels, method, seed, form, columns, rename_classes, output.say)
+        result = aggregate_file(labels, method, seed, form, columns, rename_classes, soft, output.say)
         if out_annotators is not None:
             output.table(result.annotators, out_annotators, as_json=False)
         output.table(result.items, out, as_json, annotators=result.annotators)

@@ -60,6 +60,13 @@ RenameClasses = Annotated[
         "--rename-classes", help="Table with the columns old and new; an empty new makes no label of it."
     ),
 ]
+Soft = Annotated[
+    bool,
+    typer.Option(
+        "--soft",
+        help="Probabilities of the labels that the crowd would give, not of one right class: for opinions.",
+    ),
+]
 Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="The same seed gives the same result.")]
 Csv = Annotated[Path | None, typer.Option(help="CSV file; without it, stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]

@@ -105,6 +105,7 @@ class SavedWeights(Strict, rename=lambda name: name.replace("_", " ")):
     likelihood_with: float | None = None
     helps: bool = False
     out_of_fold: bool = False
+    rise_by_votes: float = 0.0
 
     def __post_init__(self) -> None:
         if self.correlation is not None and not 0 <= self.correlation <= 1:

@@ -156,6 +156,7 @@ def _weights(posterior: Posterior) -> dict[str, Any]:
         "likelihood with": float(with_classifier),
         "helps": posterior.helps,
         "out of fold": not bool(np.isnan(rise)),
+        "rise by votes": float(posterior.soft_labels().rise),
     }
 
 
