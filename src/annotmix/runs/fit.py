@@ -66,7 +66,8 @@ def fit(
         encoded = inputs.items.kind != "features"
         if encoded:
             _say_all(say, understood_lines(inputs.understood, inputs.notes))
-            say(f"Encoding {len(inputs.items.ids)} {inputs.items.kind} …")
+            what = "texts" if inputs.items.kind == "text" else inputs.items.kind
+            say(f"Encoding {len(inputs.items.ids)} {what} …")
         preparation, X, notes = fit_item_preparation(inputs.items, request.encoder, progress)
         inputs.notes.extend(notes)
         if not encoded:
