@@ -85,7 +85,9 @@ def test_old_json_names_users_and_classes_by_number(tmp_path, lines):
 
 def test_spans_of_old_json_are_no_labels(tmp_path):
     path = tmp_path / "file.json"
-    spans = [{"id": 1, "text": "a", "annotations": [{"label": 1, "user": 1, "start_offset": 0, "end_offset": 1}]}]
+    spans = [
+        {"id": 1, "text": "a", "annotations": [{"label": 1, "user": 1, "start_offset": 0, "end_offset": 1}]}
+    ]
     path.write_text(json.dumps(spans))
     with pytest.raises(ValueError, match="marked span"):
         read_labels([path])

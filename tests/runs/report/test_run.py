@@ -371,3 +371,10 @@ def test_nothing_at_all_is_not_said_to_be_a_little():
         "over 99.9%",
         "100.0%",
     ]
+
+
+def test_no_share_is_rounded_to_certainty():
+    from annotmix.runs.report.payload import _numbers
+
+    values = pd.Series([0.99999999, 1.0, 0.123456, 1e-9, 1234.56, np.nan, -0.5])
+    assert _numbers(values) == [0.9999, 1, 0.1235, 1e-9, 1235.0, None, -0.5]

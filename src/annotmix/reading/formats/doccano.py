@@ -4,8 +4,8 @@ An entry has `id`, `text` (or `data`, or `filename` of an image), `Comments`, an
 `labels` or `cats`: a list in JSON and JSON Lines, text such as "good#long" in CSV. A project whose annotators
 share their labels has one file, `all`, that does not name them.
 
-Up to version 1.4, doccano's JSON was one file, whose entries have `annotations` with the numbers of `user` and
-`label`; its JSON Lines have the names of labels and only the `annotation_approver`, who need not have labelled.
+Older versions wrote one file of JSON, whose entries have `annotations` with the numbers of `user` and `label`;
+their JSON Lines have the names of labels, and an `annotation_approver`, who need not have labelled.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _is_entry(record: Record) -> bool:
 
 
 def _is_old(record: Record) -> bool:
-    """Whether an entry has a list of annotations with users, as up to version 1.4."""
+    """Whether an entry has a list of annotations with users, as old versions write it."""
     entries = record.get("annotations")
     return isinstance(entries, list) and all({"label", "user"} <= set(as_record(entry)) for entry in entries)
 
@@ -67,7 +67,7 @@ def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
     if any(file.records is not None and most_records(file, _is_old) for file in files):
         by_annotator = _by_user(files)
         notes = [
-            "doccano's JSON of versions up to 1.4: annotators and classes are numbers of doccano's. "
+            "JSON of an old version of doccano: annotators and classes are numbers of doccano's. "
             "--rename-classes FILE names the classes."
         ]
     else:
@@ -114,7 +114,8 @@ def _by_user(files: Sequence[InputFile]) -> Mapping[str, list[Record]]:
         for number, record in enumerate(records_of(file)):
             if not _is_old(record):
                 raise ValueError(
-                    f"{file.name}, entry {number} has no 'annotations' with 'user' and 'label', as the others do."
+                    f"{file.name}, entry {number} has no 'annotations' with 'user' and 'label', as the others "
+                    "do."
                 )
             given: dict[str, list[Any]] = {}
             for entry in record["annotations"]:
