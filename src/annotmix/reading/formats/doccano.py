@@ -4,8 +4,8 @@ An entry has `id`, `text` (or `data`, or `filename` of an image), `Comments`, an
 `labels` or `cats`: a list in JSON and JSON Lines, text such as "good#long" in CSV. A project whose annotators
 share their labels has one file, `all`, that does not name them.
 
-Older versions wrote one file of JSON, whose entries have `annotations` with the numbers of `user` and `label`;
-their JSON Lines have the names of labels, and an `annotation_approver`, who need not have labelled.
+Older versions wrote one file of JSON, whose entries have `annotations` with the numbers of `user` and
+`label`; their JSON Lines have the names of labels, and an `annotation_approver`, who need not have labelled.
 """
 
 from __future__ import annotations
@@ -114,8 +114,8 @@ def _by_user(files: Sequence[InputFile]) -> Mapping[str, list[Record]]:
         for number, record in enumerate(records_of(file)):
             if not _is_old(record):
                 raise ValueError(
-                    f"{file.name}, entry {number} has no 'annotations' with 'user' and 'label', as the others "
-                    "do."
+                    f"{file.name}, entry {number} has no 'annotations' with 'user' and 'label', as the "
+                    "others do."
                 )
             given: dict[str, list[Any]] = {}
             for entry in record["annotations"]:
