@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +23,17 @@ from annotmix.runs.findings import Findings, Preview, doubts
 from annotmix.runs.folder import RunFolder
 from annotmix.runs.inputs import Inputs, Say, read_inputs, understood_lines
 from annotmix.runs.leaks import leaks
-from annotmix.runs.models import Model, history, model_name, parameters, train
+from annotmix.runs.models import history, model_name, parameters, train
 from annotmix.runs.prepare import ItemPreparation, fit_item_preparation
 from annotmix.runs.previews import make_previews
 from annotmix.runs.request import DEFAULT_APPROACH, Request
 from annotmix.runs.result_columns import make_table
 from annotmix.runs.result_tables import classifier_proba, make_tables, with_times
 from annotmix.runs.storage import FEATURES, write_findings
-from annotmix.training.processes import by_torchrun
+from annotmix.training.torchrun import by_torchrun
+
+if TYPE_CHECKING:
+    from annotmix.runs.models import Model
 
 Floats = NDArray[np.float32]
 

@@ -9,7 +9,6 @@ import pandas as pd
 
 from annotmix._common.words import some
 from annotmix.estimators.suggestion import suggest_from
-from annotmix.labels.posterior import Posterior
 from annotmix.reading import read_availability
 from annotmix.runs.folder import RunFolder
 
@@ -46,8 +45,8 @@ def suggest(
     """
     if available is not None and annotators is not None:
         raise ValueError("Name the available annotators one by one or in a table, not both.")
-    posterior = run_posterior(run)
-    unmatched = RunFolder(run).findings().unmatched
+    posterior, findings = RunFolder(run).read("posterior", "findings")
+    unmatched = findings.unmatched
     limits: dict[str, Any] = {
         "annotators": annotators,
         "per_item": per_item,
@@ -77,9 +76,3 @@ def suggest(
     elif len(table) < int(budget):
         notes.append(f"Only {len(table)} pairs of item and annotator are left within the limits.")
     return table, notes
-
-
-def run_posterior(run: Path) -> Posterior:
-    """The posterior of a run's items, given their labels."""
-    posterior: Posterior = RunFolder(run).model().posterior_
-    return posterior
