@@ -24,6 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.groups import Groups
 
 #: Buffers whose length depends on the labels.
 _OF_LABELS = ("q", "level", "item", "annotator", "label", "weight")
@@ -68,6 +69,7 @@ class CountedConfusion(nn.Module):
         super().__init__()
         self.n_classes, self.n_levels = n_classes, n_levels
         self.kappa, self.kappa_level = kappa, kappa_level
+        self._share: Tensor | None = None  # of labels of copies; needed in training alone
         C = n_classes
         # as with nothing counted; sums and `torch.eye` would import torch's compiler on the meta device
         common = torch.full((C, C), 1 / (3 * C))
@@ -98,6 +100,7 @@ class CountedConfusion(nn.Module):
         self.item, self.annotator = labels.item[order], labels.annotator[order]
         self.label, weight = labels.label[order], labels.weight
         self.weight = q.new_ones(len(order)) if weight is None else weight[order].to(q.dtype)
+        self._share = None if labels.share is None else labels.share[order].to(q.dtype)
         self.level_total = torch.zeros_like(self.level_total)
         by_level = q.new_zeros(D * C, C)
         for rows in self._pieces():
@@ -114,14 +117,16 @@ class CountedConfusion(nn.Module):
     def item_sums(self, start: Tensor, factor: Tensor) -> Tensor:
         """`start`, shape (N, C), plus factor · Σ w log θ_md[c, z] over the labels z of every item.
 
-        θ is counted without the item; w is the weight of a label, 1 without weights, `factor` has shape (N,).
+        θ is counted without the item; w is the weight of a label, 1 without weights, times its share where
+        annotators copy each other; `factor` has shape (N,).
         With difficulties, rows of θ sum to nearly one here: normalising them would need whole matrices for
         single labels.
         """
         sums = start.clone()
         for rows in self._pieces():
             item = self.item[rows]
-            sums.index_add_(0, item, self.log_likelihood(rows) * factor[item].unsqueeze(1))
+            share = factor[item] if self._share is None else factor[item] * self._share[rows]
+            sums.index_add_(0, item, self.log_likelihood(rows) * share.unsqueeze(1))
         return sums
 
     def log_likelihood(self, rows: slice) -> Tensor:
@@ -209,16 +214,21 @@ class CountedConfusion(nn.Module):
 
 
 class Labelled:
-    """The labels as tensors: item, annotator and label, shapes (P,), and their informative weights.
+    """The labels as tensors: item, annotator and label, shapes (P,), their informative weights, and shares.
+
+    A share is how much a label counts for the class of its item where annotators copy each other (`groups`).
 
     A flat distribution must not count as a label of every class: it would be evidence for the class that
     annotators confuse most, that class would grow, and finally all items would belong to it.
     """
 
-    def __init__(self, annotations: Annotations, device: torch.device):
+    def __init__(self, annotations: Annotations, device: torch.device, groups: Groups | None = None):
         self.item = torch.tensor(annotations.item, device=device)
         self.annotator = torch.tensor(annotations.annotator, device=device)
         self.label = torch.tensor(annotations.label, device=device)
+        self.share = None
+        if groups is not None:
+            self.share = torch.tensor(groups.shares(annotations), dtype=torch.float32, device=device)
         self.weight = None
         if annotations.weight is not None:
             self.weight = torch.tensor(annotations.informative_weight, dtype=torch.float32, device=device)

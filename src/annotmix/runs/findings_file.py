@@ -106,6 +106,8 @@ class SavedWeights(Strict, rename=lambda name: name.replace("_", " ")):
     helps: bool = False
     out_of_fold: bool = False
     rise_by_votes: float = 0.0
+    pairs_judged: Count = 0
+    votes: float | None = None
 
     def __post_init__(self) -> None:
         if self.correlation is not None and not 0 <= self.correlation <= 1:
@@ -134,6 +136,7 @@ class FindingsFile(Strict):
     notes: list[str]
     unmatched: SavedUnmatched
     agreement: SavedAgreement | None = None
+    groups: SavedTable | None = None
 
     def __post_init__(self) -> None:
         require_unique("classes", self.classes)
@@ -200,7 +203,7 @@ def require_consistent(findings: Findings) -> None:
     for name, columns in TABLES.items():
         table = getattr(findings, name)
         for column in columns:
-            if column.name in table:
+            if table is not None and column.name in table:
                 _require_cells(name, column, table[column.name], known.get(column.kind))
 
 
