@@ -51,7 +51,7 @@ def test_an_annotator_copied_ten_times_does_not_decide(ten):
 
 
 def test_copies_are_one_vote_and_one_group_of_the_answer(ten):
-    crowd, posterior = ten
+    _, posterior = ten
     found = posterior.dependence
     assert found.used
     assert found.groups["annotators"].tolist() == [[0, *range(8, 18)]]
@@ -65,7 +65,7 @@ def test_copies_are_one_vote_and_one_group_of_the_answer(ten):
     assert pair["excess"] > 0.99
     accuracies = posterior.annotators["accuracy"]
     assert accuracies[[0, 8, 17]].max() < 0.75
-    assert "copies count less" in repr(found)
+    assert "they count less" in repr(found)
     assert "ErrTogether" in found._repr_html_()
 
 
@@ -75,14 +75,14 @@ def test_copies_are_one_vote_and_one_group_of_the_answer(ten):
 def test_copies_are_found(times, noise, n_classes):
     crowd = copied(2, times, noise, n_classes=n_classes)
     found = find_dependence(crowd.annotations, NO_GOLD)
-    assert members(found.copies) == group_of_copies(crowd)
+    assert members(found.groups) == group_of_copies(crowd)
     assert found.used
 
 
 def test_copies_of_whom_an_item_has_a_few_are_found():
     crowd = copied(1, 10, per_item=6, n_items=1200)
     found = find_dependence(crowd.annotations, NO_GOLD)
-    assert members(found.copies) == group_of_copies(crowd)
+    assert members(found.groups) == group_of_copies(crowd)
 
 
 def test_new_items_are_judged_with_copies_as_one(ten):

@@ -18,15 +18,18 @@ two parts. Groups change q, and q changes pairs, for `ROUNDS`. The beginning mat
 not be that of the copies: groups to begin with are annotators who agree with one another clearly more often
 than with anybody else, the clearest first, each tried with its labels counted once.
 
-Labels of copies, groups with r − r° of `COPIES` or more, count less (`annotmix.labels.groups`) where that
-makes labels more probable, given labels of *other* groups, by `SURE` standard errors:
+Labels of groups count less (`annotmix.labels.groups`) where there are copies, a group with r − r° of `COPIES`
+or more on average, and where that makes labels more probable, given labels of *other* groups, by `SURE`
+standard errors:
 
     ℓ = mean w log Σ_c q_n(c) θ_m[c, z_nm],   q without the group of m.
 
-Labels given all others of their items would not do: a copy is predicted best by its copy. Weaker groups are
-shown, and count fully: labels alone cannot tell a family that shares errors from good annotators who share
-the truth while others err together, and in simulated families the weights did harm about as often as good.
-Without copies the answer is the same as without this module. The constants were chosen on simulated crowds.
+Labels given all others of their items would not do: a copy is predicted best by its copy. Weaker groups alone
+are shown, and count fully: labels cannot tell a family that shares errors from good annotators who share the
+truth while others err together, and in simulated families the weights did harm about as often as good.
+But where weights are used, they are for all groups, since a group left out would decide in place of the
+copies. Without copies the answer is the same as without this module. The constants were chosen on simulated
+crowds.
 
 Only pairs with `COMMON` common items are judged, on a sample of the items that bounds their number.
 """
@@ -67,8 +70,8 @@ FALSE_PAIRS = 0.001
 LEAST = 0.1
 #: Mean r − r° of the pairs between two parts of a group.
 CLOSE = 0.2
-#: The same of annotators whose labels count less.
-COPIES = 0.4
+#: Mean r − r° of the pairs of a group that are copies.
+COPIES = 0.5
 #: Standard errors by which annotators agree more with one another than with others, to begin with a group.
 GAP = 3.0
 #: Groups and single annotators, beside a group, without which nobody knows who is right: three give one
@@ -98,9 +101,7 @@ def find_dependence(annotations: Annotations, gold: Gold) -> Dependence:
     nobody = _groups(pairs, np.zeros(len(pairs.first)), np.zeros(len(pairs.first), dtype=bool))
     groups, none = nobody, np.zeros(len(pairs.first))
     if not len(pairs.first):
-        return Dependence(
-            pairs.first, pairs.second, pairs.common, none, none, none, none, groups, groups, 0.0
-        )
+        return Dependence(pairs.first, pairs.second, pairs.common, none, none, none, none, groups, 0.0)
     for members in pairs.close():
         inside = np.isin(pairs.first, members) & np.isin(pairs.second, members)
         trial = _joined(groups, _groups(pairs, np.ones(len(inside)), inside))
@@ -112,18 +113,15 @@ def find_dependence(annotations: Annotations, gold: Gold) -> Dependence:
             groups = _joined(groups, _groups(pairs, excess, errs))
     for _ in range(ROUNDS):
         excess, z = pairs.judge(groups, gold)
-        before, groups = groups, _close_groups(pairs, excess, _significant(excess, z), CLOSE)
+        before, groups = groups, _close_groups(pairs, excess, _significant(excess, z))
         if pairs.n_voters(groups) < OTHERS:  # nobody is left to say what is right
             groups = before
             break
         if np.array_equal(before.first, groups.first) and np.array_equal(before.second, groups.second):
             break
     together, expected = pairs.wrong_together(groups, gold, z)
-    copies = _close_groups(pairs, excess, _significant(excess, z), COPIES)
-    rise = _rise(part, gold, copies) if len(copies.first) else 0.0
-    return Dependence(
-        pairs.first, pairs.second, pairs.common, together, expected, excess, z, groups, copies, rise
-    )
+    rise = _rise(part, gold, groups) if groups.closest >= COPIES else 0.0
+    return Dependence(pairs.first, pairs.second, pairs.common, together, expected, excess, z, groups, rise)
 
 
 class _Pairs:
@@ -278,8 +276,8 @@ def _significant(excess: Floats, z: Floats) -> NDArray[np.bool_]:
     return np.asarray(result & (excess >= LEAST))
 
 
-def _close_groups(pairs: _Pairs, excess: Floats, which: NDArray[np.bool_], least: float) -> Groups:
-    """Groups whose members err together, by `least` or more on average."""
+def _close_groups(pairs: _Pairs, excess: Floats, which: NDArray[np.bool_]) -> Groups:
+    """Groups whose members err together, by `CLOSE` or more on average."""
     across: dict[int, dict[int, tuple[float, int]]] = {}
     for m, other, r in zip(pairs.first.tolist(), pairs.second.tolist(), excess.tolist(), strict=True):
         across.setdefault(m, {})[other] = across.setdefault(other, {})[m] = (r, 1)
@@ -290,7 +288,7 @@ def _close_groups(pairs: _Pairs, excess: Floats, which: NDArray[np.bool_], least
         if one == other:
             continue
         total, n = across[one][other]
-        if total / n < least:
+        if total / n < CLOSE:
             continue
         group[group == other] = one
         for third, (value, number) in across.pop(other).items():

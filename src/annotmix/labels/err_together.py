@@ -41,7 +41,7 @@ class ErrTogether:
 
     @property
     def used(self) -> bool:
-        """Whether copies count less, as that makes labels of others more probable."""
+        """Whether labels of groups count less, as there are copies and others become more probable."""
         return self.answer.dependence is not None and self.answer.dependence.used
 
     @cached_property
@@ -72,16 +72,11 @@ class ErrTogether:
         `annotators`, a list of names; `n_annotators`; `votes`, the effective number of their labels where
         more than one of them labelled an item; `n_labels`, the mean number of these labels; `decides`, the
         share of items that have another answer where each of them counts fully than where they count as one;
-        `counts_less`, whether they, or some of them, are taken for copies and count less in the answer.
+        `counts_less`, whether their labels count less in the answer.
         """
         a, members = self.annotations, self._members
         share = self._shares
         pair_share = share / np.bincount(a.pair)[a.pair] if len(a) else share
-        copies, used = np.zeros(a.n_annotators, dtype=bool), None
-        if self.answer.dependence is not None:
-            used = self.answer.dependence.used_groups
-        if used is not None:
-            copies[used.first] = copies[used.second] = True
         rows = []
         for who, decides in zip(members, self.answer.decides, strict=True):
             inside = np.isin(a.annotator, who)
@@ -95,7 +90,7 @@ class ErrTogether:
                     "n_labels": float(n_labels[several].mean()) if several.any() else float("nan"),
                     "votes": float(votes[several].mean()) if several.any() else float("nan"),
                     "decides": float(decides),
-                    "counts_less": bool(copies[who].any()),
+                    "counts_less": self.used,
                 }
             )
         columns = ["annotators", "n_annotators", "n_labels", "votes", "decides", "counts_less"]
@@ -152,7 +147,7 @@ class ErrTogether:
         groups = self.groups
         if not len(groups):
             return f"{len(self.pairs)} pairs judged, nobody errs together"
-        n, use = len(groups), "copies count less" if self.used else "all count fully"
+        n, use = len(groups), "they count less" if self.used else "they count fully"
         return (
             f"{n} group{'' if n == 1 else 's'} of {int(groups['n_annotators'].sum())} annotators who err "
             f"together, {use}; {self.n_votes:.1f} votes per item in effect"

@@ -64,6 +64,12 @@ class Groups:
         cuts = np.flatnonzero(np.diff(self.group[order])) + 1
         return sorted((m for m in np.split(order, cuts) if len(m) > 1), key=len, reverse=True)
 
+    @property
+    def closest(self) -> float:
+        """The greatest mean r of the pairs of a group; 0 without groups."""
+        of = self.group[self.first]
+        return float((np.bincount(of, self.excess) / np.maximum(np.bincount(of), 1)).max(initial=0.0))
+
     def only(self, kept: NDArray[np.bool_]) -> Groups:
         """The groups of some annotators, a mask of shape (M,), who are numbered anew."""
         place = np.cumsum(kept) - 1
@@ -119,10 +125,8 @@ class Dependence:
         How far r exceeds r°, from 0 to 1, and its significance in standard deviations.
     groups : Groups
         Annotators who err together.
-    copies : Groups
-        Annotators who err together so often that they are taken for copies.
     rise : float
-        How much more probable labels become, in standard errors, where copies count less.
+        How much more probable labels become, in standard errors, where groups count less; 0 without copies.
     """
 
     first: Index
@@ -133,15 +137,14 @@ class Dependence:
     excess: Floats
     z: Floats
     groups: Groups
-    copies: Groups
     rise: float
 
     @property
     def used(self) -> bool:
-        """Whether the labels of copies count less."""
-        return bool(len(self.copies.first)) and self.rise > SURE
+        """Whether the labels of groups count less."""
+        return bool(len(self.groups.first)) and self.rise > SURE
 
     @property
     def used_groups(self) -> Groups | None:
-        """The copies, where their labels count less."""
-        return self.copies if self.used else None
+        """The groups, where their labels count less."""
+        return self.groups if self.used else None

@@ -174,7 +174,7 @@ TABLES = {
             "share of items with another label where each of them counts fully than where they count as one",
             "Decides",
         ),
-        Column("counts_less", "flag", "whether they are taken for copies, so that their labels count less"),
+        Column("counts_less", "flag", "whether their labels count less in the label found"),
     ),
 }
 

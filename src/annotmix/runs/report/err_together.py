@@ -47,8 +47,8 @@ def err_together(findings: Findings) -> Content:
         *_deciding(groups),
         "Worth is the number of independent labels that the labels of a group for one item amount to. "
         "Decides is the share of items whose label depends on whether each of the group counts fully, or all "
-        "count as one. Labels of near copies count less; others count fully, as labels alone cannot tell "
-        "annotators who share errors from annotators who share the truth.",
+        "count as one. Where annotators copy each other, labels of groups count less; otherwise they count "
+        "fully, as labels alone cannot tell annotators who share errors from those who share the truth.",
         table("Groups of annotators who err together", [*columns, "Labels count"], rows),
     ]
 
