@@ -61,7 +61,7 @@ from annotmix.labels.shrunken import (
 #: Common items that a pair needs.
 COMMON = 20
 #: Common items of all pairs together, these × classes, and labels × classes, that are looked at, at most.
-MOST_ROWS, MOST_WORK, MOST_LABELS = 1_000_000, 20_000_000, 400_000
+MOST_ROWS, MOST_WORK, MOST_LABELS = 300_000, 6_000_000, 400_000
 #: Pairs × classes² whose expected errors are computed.
 MOST_CELLS = 100_000_000
 #: Expected share of pairs that are found and do not err together.
@@ -341,10 +341,12 @@ def _hard(annotations: Annotations) -> Annotations:
 
 def _sampled(annotations: Annotations, gold: Gold) -> tuple[Annotations, Gold]:
     """The labels and gold classes of a sample of the items with not too many labels and pairs of them."""
-    n = annotations.labels_per_item
+    n, C = annotations.labels_per_item, max(annotations.n_classes, 1)
     order = np.random.default_rng(0).permutation(annotations.n_items)
-    few = np.cumsum((n * (n - 1) // 2)[order]) <= min(MOST_ROWS, MOST_WORK // max(annotations.n_classes, 1))
-    few &= np.cumsum(n[order]) * annotations.n_classes <= MOST_LABELS
+    few = np.ones(len(order), dtype=bool)
+    for size, most in ((n * (n - 1) // 2, min(MOST_ROWS, MOST_WORK // C)), (n * C, MOST_LABELS)):
+        few &= size[order] <= most // COMMON  # one item must not take the place of all others
+        few &= np.cumsum(np.where(few, size[order], 0)) <= most
     if few.all():
         return annotations, gold
     part, place = only(annotations, np.sort(order[few]))
