@@ -65,7 +65,7 @@ class SoftLabels:
         a = self.annotations = annotations
         self._answer = answer
         inside = slice(None) if group is None else np.flatnonzero(np.isin(a.annotator, group))
-        weight, where = answer.confusion.labelled.weight[inside], (a.item[inside], a.label[inside])
+        weight, where = answer.confusion.labelled.evidence[inside], (a.item[inside], a.label[inside])
         self._votes = csr_array((weight, where), shape=(a.n_items, a.n_classes))
         self._votes.sum_duplicates()
         #: Σ w q of labels, indexed [k, c]
@@ -116,10 +116,11 @@ class SoftLabels:
     def _left_out(self, inside: Index) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
         """For labels whose item has others: the others' weight for its class, in all; Σ_c q_c θ̄; its weight.
 
-        q is the posterior without the labels of the label's annotator, θ̄ is counted without them.
+        q is the posterior without the labels of the label's annotator or group, θ̄ is counted without them.
         """
         a, answer, labelled = self.annotations, self._answer, self._answer.confusion.labelled
         C, rho, total = a.n_classes, answer.weights.correlation, self._votes.sum(axis=1)
+        block_weight, same_weight = labelled.block_weights()
         nothing = np.zeros(0)
         yield nothing, nothing, nothing, nothing
         for items, labels in labelled.pieces():
@@ -128,17 +129,18 @@ class SoftLabels:
                 said *= answer.weights.annotators[a.annotator[labels], None]
             sums = labelled.item_sums(said, items, labels)
             at = inside[np.searchsorted(inside, labels.start) : np.searchsorted(inside, labels.stop)]
-            at = at[total[a.item[at]] > labelled.own_weight[at] + TINY]
-            item, label, weight, own = a.item[at], a.label[at], labelled.weight[at], labelled.own_weight[at]
-            exponent = [label_exponent(labelled.n_labels[item] - less, rho)[:, None] for less in (0, 1)]
+            at = at[total[a.item[at]] > block_weight[at] + TINY]
+            item, label, own, own_same = a.item[at], a.label[at], block_weight[at], same_weight[at]
+            n_others = labelled.n_others(items, labels)[at - labels.start]
+            exponent = [label_exponent(n, rho)[:, None] for n in (labelled.n_labels[item], n_others)]
             joint = np.log(np.maximum(answer.q[item], TINY))
             joint += (exponent[1] - exponent[0]) * sums[item - items.start]
-            joint -= exponent[1] * labelled.pair_sums(said, labels)[at - labels.start]
-            counts = self._counts[label] - weight[:, None] * answer.q[item]
+            joint -= exponent[1] * labelled.block_sums(said, labels)[at - labels.start]
+            counts = self._counts[label] - own_same[:, None] * answer.q[item]
             others = np.maximum(self._total - own[:, None] * answer.q[item], 0) + EVEN
             theta = (np.maximum(counts, 0) + EVEN / C) / others
             explained = np.einsum("pc,pc->p", softmax(joint), theta)
-            yield self._votes[item, label] - weight, total[item] - own, explained, weight
+            yield self._votes[item, label] - own_same, total[item] - own, explained, labelled.evidence[at]
 
     def __repr__(self) -> str:
         return f"SoftLabels({self._summary})"
