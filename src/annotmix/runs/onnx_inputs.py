@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from annotmix._common.schema import read_json
 from annotmix.encoders import efficientnet, encoder_from_dict, pictures
 from annotmix.runs.prepare import ItemPreparation
 
 FEATURES, PIXELS = "features", "pixels"
 #: The one encoder that an ONNX file can include.
 INCLUDED = f"image:{efficientnet.NAME}"
+
+
+class _RunRequest(msgspec.Struct):
+    """The part of a request that says where the pictures were."""
+
+    images: str | None = None
+
+
+class _RunFile(msgspec.Struct):
+    """The part of `run.json` that is read again."""
+
+    request: _RunRequest
 
 
 class PictureClassifier(nn.Module):
@@ -61,10 +74,11 @@ def load_encoder() -> nn.Module:
     return efficientnet.load_network(torch.device("cpu"))
 
 
-def some_pictures(run: Path, items: ItemPreparation, n: int) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+def some_pictures(
+    run: Path, items: ItemPreparation, names: Iterable[str], n: int
+) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     """Pixels, shape (n, 224, 224, 3), of the first pictures of a run, and their features by the encoder."""
-    folder = json.loads((run / "run.json").read_text("utf-8"))["request"].get("images")
-    names = pd.read_csv(run / "items.csv", dtype=str, keep_default_na=False)["item"]
+    folder = read_json(run / "run.json", _RunFile).request.images
     paths = [Path(folder or ".") / name for name in sorted(names)[:n]]
     if missing := [path for path in paths if not path.is_file()]:
         raise ValueError(

@@ -46,8 +46,9 @@ def suggest(
     """
     if available is not None and annotators is not None:
         raise ValueError("Name the available annotators one by one or in a table, not both.")
-    posterior = run_posterior(run)
-    unmatched = RunFolder(run).findings().unmatched
+    model, results = RunFolder(run).read("model", "findings")
+    unmatched = results.unmatched
+    posterior: Posterior = model.posterior_
     limits: dict[str, Any] = {
         "annotators": annotators,
         "per_item": per_item,
@@ -77,9 +78,3 @@ def suggest(
     elif len(table) < int(budget):
         notes.append(f"Only {len(table)} pairs of item and annotator are left within the limits.")
     return table, notes
-
-
-def run_posterior(run: Path) -> Posterior:
-    """The posterior of a run's items, given their labels."""
-    posterior: Posterior = RunFolder(run).model().posterior_
-    return posterior
