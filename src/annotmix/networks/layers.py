@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 #: The eight entries of a mask, 0 or 2, that a byte of random bits stands for.
 BYTE_MASKS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * np.float32(2)
