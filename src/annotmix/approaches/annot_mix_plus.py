@@ -138,7 +138,7 @@ class AnnotMixPlus(Approach):
             x, q = mixup.mix(x, partner, lam), mixup.mix(q, partner, lam)
         if self.classifier.stack is None:
             return -(q * self.classifier.log_proba(self.classifier.features(x))).sum() / len(q)
-        log_p = self.classifier.stack(x)  # (B, 1 + K, C), the final classifier first
+        log_p: Tensor = self.classifier.stack(x)  # (B, 1 + K, C), the final classifier first
         # every classifier has the mean over the items that it may see; the final one sees all
         seen = fold.unsqueeze(1) != torch.arange(-1, self.folds, device=fold.device)  # (B, 1 + K)
         share = seen / seen.sum(dim=0).clamp_min(1)

@@ -131,7 +131,7 @@ class Committee(Classifier):
         if not self.averages:
             self.own, self.stack = self.first, None
 
-    def state_dict(self, *args: Any, prefix: str = "", **kwargs: Any) -> dict[str, Any]:
+    def state_dict(self, *args: Any, prefix: str = "", **kwargs: Any) -> dict[str, Any]:  # type: ignore[override]
         """The state, in which the first network also stands by itself: it is what stays in the end."""
         state: dict[str, Any] = super().state_dict(*args, prefix=prefix, **kwargs)
         if self.stack is not None and not self.averages:
