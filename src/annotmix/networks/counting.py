@@ -224,10 +224,10 @@ class Labelled:
         self.label = torch.tensor(annotations.label[order], device=device)
         both = annotations.annotator * annotations.n_items + annotations.item
         self.several = len(np.unique(both)) < len(both)
-        self.weight = None
-        if annotations.weight is not None:
-            weight = annotations.informative_weight[order]
-            self.weight = torch.tensor(weight, dtype=torch.float32, device=device)
+        self.weight: Tensor | None = None
+        weight = annotations.informative_weight
+        if weight is not None:
+            self.weight = torch.tensor(weight[order], dtype=torch.float32, device=device)
 
 
 def _sums(values: Tensor, where: Tensor, n: int) -> Tensor:
