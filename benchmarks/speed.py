@@ -25,6 +25,7 @@ BEGIN, END = "<!-- figures: benchmarks/speed.py -->", "<!-- end of figures -->"
 #: Case, and the calls of `speed_cases` that it is made of.
 CASES: dict[str, list[tuple[str, Any]]] = {
     "letter": [("letter", "DATA")],
+    "plus": [("plus", "DATA")],
     "annotators": [("annotators", "DATA"), ("annotator_memory", 20), ("annotator_memory", 100_000)],
     "classes": [("classes", 0), ("classes", 8)],
     "labels": [("labels", 50_000), ("labels", 1_000_000)],
@@ -57,6 +58,15 @@ def rows(case: str, found: list[dict[str, Any]]) -> list[tuple[str, str]]:
             theirs = f"{seconds:.2f} s: ours is **{seconds / f['seconds']:.2f} times** as fast"
             told.append((f"the same networks, scikit-activeml 1.0.1, {size} labels a batch", theirs))
         return told
+    if case == "plus":
+        return [
+            (
+                f"annot-mix-plus on {name}: an epoch, and its matrix products alone (aim: ≤ 3.0 times)",
+                f"{f['seconds']:.3f} s, {f['products']:.3f} s: **{f['seconds'] / f['products']:.2f} times** "
+                f"(before: {f['before']})",
+            )
+            for name, f in found[0].items()
+        ]
     if case == "annotators":
         f, small, large = found
         ratios = ", ".join(f"{int(M):,}: {r:.2f}" for M, r in f["ratio"].items() if int(M) > 20)
