@@ -260,12 +260,5 @@ def study(folder: str | None) -> Figures:
     }
 
 
-def processes(folder: str | None) -> Figures:
-    """Epochs in two processes as a multiple of one, by the clock."""
-    from processes import ratios
-
-    return ratios(folder)
-
-
 if __name__ == "__main__":
     print(json.dumps(globals()[sys.argv[1]](json.loads(sys.argv[2]))))
