@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from annotmix._common.words import did_you_mean, some
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.columns import find_column
+from annotmix.reading.annotator_table import AnnotatorTable, annotators_file, read_annotators
 from annotmix.reading.class_names import offers, with_names, with_spelling
 from annotmix.reading.containers import is_table_name
 from annotmix.reading.formats import FORMATS, Columns, Format, LabelRows
@@ -43,6 +44,8 @@ class LabelData:
         When each label was given, in seconds since 1970 (UTC), nan where it is unknown.
     used : tuple of str
         Columns of tables that hold annotators, labels, weights and times.
+    annotators : AnnotatorTable, optional
+        What the file of `--annotators` says about them.
     """
 
     annotations: Annotations
@@ -52,6 +55,7 @@ class LabelData:
     sources: list[Source]
     time: NDArray[np.float64] | None = None
     used: tuple[str, ...] = ()
+    annotators: AnnotatorTable | None = None
 
 
 def read_labels(
@@ -71,7 +75,7 @@ def read_labels(
         raise ValueError(
             f"Unknown format {format!r}.{did_you_mean(format, FORMATS)} Known: {', '.join(FORMATS)}."
         )
-    columns = columns or Columns()
+    columns, who = _with_annotators(columns or Columns())
     listed, said = _files(paths)
     files = [
         file
@@ -95,16 +99,28 @@ def read_labels(
         + [note for file in files for note in file.notes]
         + [note for part in parts for note in part.notes]
     )
+    if who is not None:
+        changed += [*who.notes, *who.compared_with(list(annotations.annotators))]
     known = set(annotations.items)
     return LabelData(
         annotations=annotations,
         format=chosen.name,
         notes=notes + changed,
         texts={item: text for part in reversed(parts) for item, text in part.texts.items() if item in known},
-        sources=[file.source("labels") for file in files],
+        sources=[*(file.source("labels") for file in files), *([] if who is None else [who.source])],
         time=time,
         used=tuple(dict.fromkeys(column for part in parts for column in part.used)),
+        annotators=who,
     )
+
+
+def _with_annotators(columns: Columns) -> tuple[Columns, AnnotatorTable | None]:
+    """The columns with the annotators of a file that `--annotators` names, and what the file says."""
+    path = annotators_file(columns.annotators)
+    if path is None:
+        return columns, None
+    who = read_annotators(path)
+    return replace(columns, annotators=(), known=tuple(who.names)), who
 
 
 def read_truth(

@@ -73,6 +73,8 @@ class Findings:
         Messages of the run, about imputed values, dropped rows and unmatched items.
     unmatched : Unmatched
         Labels that were left out because their items were not found, and items that are not suggested.
+    kinds : mapping of str to DataFrame
+        Tables about people, models and rules, where --annotators told them apart.
     """
 
     title: str
@@ -90,6 +92,7 @@ class Findings:
     inputs: list[Mapping[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     unmatched: Unmatched = NOTHING_UNMATCHED
+    kinds: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
 
 def label_weights(labels: pd.DataFrame) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ from annotmix._common.words import shorten, some
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.names import locate
 from annotmix.reading import (
+    AnnotatorTable,
     Columns,
     Items,
     LabelData,
@@ -67,6 +68,8 @@ class Inputs:
         Labels that were left out because their items were not found.
     times : DataFrame, optional
         `item`, `annotator`, `label` and `time`, in seconds since 1970, where the files have times.
+    annotators : AnnotatorTable, optional
+        What the file of --annotators says about them.
     """
 
     annotations: Annotations
@@ -78,6 +81,7 @@ class Inputs:
     sources: list[Source]
     unmatched: Unmatched
     times: pd.DataFrame | None = None
+    annotators: AnnotatorTable | None = None
 
 
 def read_inputs(request: Request, progress: bool) -> Inputs:
@@ -99,6 +103,7 @@ def read_inputs(request: Request, progress: bool) -> Inputs:
             lost, annotations.items[annotations.labels_per_item == 0].tolist(), items.unclear, items.kind
         ),
         _times(labelled),
+        labelled.annotators,
     )
 
 

@@ -107,6 +107,7 @@ TABLES = {
     ),
     "annotators": (
         Column("annotator", "annotator", "the annotator", "Annotator"),
+        Column("kind", "text", "people, models, rules or unknown, by --annotators", "Kind", needed=False),
         Column("n_labels", "count", "number of labels", "Labels"),
         Column(
             "accuracy",
@@ -165,6 +166,19 @@ TABLES = {
     ),
 }
 
+#: Tables about kinds of annotators, in `Findings.kinds`; a run without --annotators FILE has none of them.
+KIND_TABLES = {
+    "crowd": (
+        Column("annotator", "text", "an annotator with labels, or named by --annotators", "Annotator"),
+        Column("kind", "text", "people, models, rules or unknown", "Kind"),
+        Column("group", "text", "group, such as the family of a model", "Group"),
+        Column("model", "text", "the model behind an annotator", "Model"),
+        Column("prompt", "text", "its prompt", "Prompt"),
+        Column("cost", "number", "cost of one label", "Cost"),
+        Column("load", "number", "most labels that the annotator can give", "Load"),
+    ),
+}
+
 
 def make_table(name: str, values: dict[str, Any] | pd.DataFrame) -> pd.DataFrame:
     """A table with its columns in the order declared; an undeclared column is an error.
@@ -172,7 +186,7 @@ def make_table(name: str, values: dict[str, Any] | pd.DataFrame) -> pd.DataFrame
     Tables of items and annotators are indexed by their first column.
     """
     table = pd.DataFrame(values)
-    declared = [column.name for column in TABLES[name]]
+    declared = [column.name for column in (TABLES | KIND_TABLES)[name]]
     if unknown := set(table.columns) - set(declared):
         raise KeyError(
             f"columns of {name} that annotmix.runs.result_columns does not declare: {sorted(unknown)}"

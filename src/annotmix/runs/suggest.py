@@ -10,7 +10,7 @@ import pandas as pd
 from annotmix._common.words import some
 from annotmix.estimators.suggestion import suggest_from
 from annotmix.labels.posterior import Posterior
-from annotmix.reading import read_availability
+from annotmix.reading import read_annotators
 from annotmix.runs.folder import RunFolder
 
 
@@ -56,21 +56,15 @@ def suggest(
     }
     notes = [unmatched.note] if unmatched.note else []
     if available is not None:
-        availability = read_availability(available)
+        who = read_annotators(available)
         known = set(posterior.annotations.annotators)
-        new = [name for name in availability.names if name not in known]
-        load = (
-            availability.load
-            if per_annotator is None
-            else dict.fromkeys(availability.names, per_annotator) | availability.load
-        )
-        limits |= {"per_annotator": load, "cost": availability.cost, "newcomers": new}
-        limits["annotators"] = [name for name in availability.names if name in known]
-        notes += availability.notes
+        new = [name for name in who.names if name not in known]
+        load = who.load if per_annotator is None else dict.fromkeys(who.names, per_annotator) | who.load
+        limits |= {"per_annotator": load, "cost": who.cost, "newcomers": new}
+        limits["annotators"] = [name for name in who.names if name in known]
+        notes += who.notes
         if new:
-            notes.append(
-                f"{len(new)} of {len(availability.names)} annotators are new to the run: {some(new)}."
-            )
+            notes.append(f"{len(new)} of {len(who.names)} annotators are new to the run: {some(new)}.")
     table = suggest_from(posterior, budget, **limits)
     if "cost" in table:
         notes.append(f"{len(table)} labels for {table['cost'].sum():g} of {budget:g}.")

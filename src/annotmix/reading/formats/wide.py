@@ -20,8 +20,8 @@ def recognises(file: InputFile, columns: Columns) -> bool:
     """Whether a table is wide; a table that is neither long nor wide is an error that says why.
 
     A table is long where a column is called like an annotator, or the user names the column of the annotator
-    or the label. It is wide where the user names the columns of the annotators, or where it is not long,
-    items do not repeat, and two columns or more can be annotators and share few values.
+    or the label. It is wide where the user names the columns of the annotators, also in a file, or where it
+    is not long, items do not repeat, and two columns or more can be annotators and share few values.
     """
     if columns.annotators:
         return True
@@ -30,6 +30,8 @@ def recognises(file: InputFile, columns: Columns) -> bool:
     table, names = file.table, list(file.table.columns)
     if guess_column(names, "annotator") is not None:
         return False
+    if set(names) & set(columns.known):
+        return True
     key = columns.item or guess_column(names, "item") or names[0]
     near = near_column(names, "annotator")
     if key in names and len(names) > 2 and near is None and not table[key].duplicated().any():

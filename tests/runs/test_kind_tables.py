@@ -1,0 +1,87 @@
+"""People, models and rules in a run: what --annotators FILE says is kept, and compared."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from helpers.run_problem import write_problem
+from typer.testing import CliRunner
+
+from annotmix.cli import app
+from annotmix.runs.folder import RunFolder
+
+WHO = """worker,kind,price,model,prompt,family
+w0,human,2,,,
+w1,llm,0.1,llama,zero-shot,meta
+w2,LLM,0.1,qwen,zero-shot,alibaba
+w3,,,,,
+expert,person,5,,,
+"""
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def problem(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kinds")
+    write_problem(folder)
+    (folder / "who.csv").write_text(WHO)
+    long = pd.read_csv(folder / "labels.csv", dtype=str)
+    wide = long.pivot_table(index="item", columns="annotator", values="label", aggfunc="first")
+    wide.reset_index().assign(outlet="a").to_csv(folder / "wide.csv", index=False)
+    return folder
+
+
+def fit(problem, labels, out, *more):
+    return run(
+        "fit", problem / labels, "--features", problem / "items.csv", "--out", out, "--model", "logistic",
+        "--annotators", problem / "who.csv", *more,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def finished(problem, tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "long"
+    return out, fit(problem, "labels.csv", out)
+
+
+def test_the_table_is_kept_with_the_run(finished):
+    out, said = finished
+    findings = RunFolder(out).findings()
+    crowd = findings.kinds["crowd"].set_index("annotator")
+    expected = {"w0": "people", "w1": "models", "w2": "models", "w3": "unknown", "=2+3": "unknown"}
+    assert crowd["kind"].to_dict() == expected | {"expert": "people"}
+    assert crowd.loc["w1", ["group", "model", "prompt"]].tolist() == ["meta", "llama", "zero-shot"]
+    assert crowd["cost"].dropna().to_dict() == {"w0": 2.0, "w1": 0.1, "w2": 0.1, "expert": 5.0}
+    assert findings.annotators["kind"].to_dict() == expected
+    assert pd.read_csv(out / "annotators.csv")["kind"].tolist() == findings.annotators["kind"].tolist()
+    assert "1 of 5 annotators have no row in who.csv, so their kind is unknown: '=2+3'." in said.stdout
+    assert "1 of 5 annotators in who.csv gave no label: 'expert'." in said.stdout
+    assert {"role": "annotators", "name": "who.csv"}.items() <= findings.inputs[1].items()
+    assert json.loads((out / "run.json").read_text())["request"]["annotators"][0].endswith("who.csv")
+
+
+def test_the_table_decides_the_columns_of_a_wide_table(problem, tmp_path):
+    said = fit(problem, "wide.csv", tmp_path / "run")
+    findings = RunFolder(tmp_path / "run").findings()
+    assert sorted(findings.annotators.index) == ["w0", "w1", "w2", "w3"]
+    assert "'=2+3' (no row in --annotators)" in said.stdout
+    assert "'outlet' (no row in --annotators)" in said.stdout
+
+
+def test_damaged_tables_are_refused(finished, tmp_path):
+    path = finished[0] / "findings" / "findings.json"
+    whole = path.read_text()
+    try:
+        for damage in ({"crowds": whole}, {"crowd": {"index": None, "columns": {"annotator": [1]}}}):
+            path.write_text(json.dumps(json.loads(whole) | {"kinds": damage}))
+            with pytest.raises(ValueError, match="is damaged or not written by annotmix"):
+                RunFolder(finished[0]).findings()
+    finally:
+        path.write_text(whole)
