@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 from helpers.run_problem import write_problem
 from typer.testing import CliRunner
 
+from annotmix import alternative_test
 from annotmix.cli import app
 from annotmix.runs.folder import RunFolder
 
@@ -85,3 +87,38 @@ def test_damaged_tables_are_refused(finished, tmp_path):
                 RunFolder(finished[0]).findings()
     finally:
         path.write_text(whole)
+
+
+# ---------------------------------------------------------------- annotmix replace
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("replace")
+    rng = np.random.default_rng(0)
+    truth = rng.choice(["cat", "dog", "fox"], size=80)
+    accuracy = {"ann": 0.8, "bob": 0.8, "eve": 0.75, "good": 0.9, "bad": 0.2}
+    said = {m: np.where(rng.random(80) < a, truth, rng.permutation(truth)) for m, a in accuracy.items()}
+    pd.DataFrame({"item": range(80), **said}).to_csv(folder / "labels.csv", index=False)
+    kinds = ["human", "human", "human", "llm", "llm"]
+    pd.DataFrame({"annotator": list(accuracy), "kind": kinds}).to_csv(folder / "who.csv", index=False)
+    return folder
+
+
+def test_replace_tests_every_model_of_the_table(people):
+    by_table = run("replace", people / "labels.csv", "--annotators", people / "who.csv", "--json")
+    found = json.loads(by_table.stdout)
+    assert [(row["model"], row["passes"]) for row in found["rows"]] == [("good", True), ("bad", False)]
+    assert len(found["people"]) == 6
+    labels = pd.read_csv(people / "labels.csv").set_index("item")
+    expected = alternative_test(labels, "good", ["ann", "bob", "eve"])
+    assert found["rows"][0]["advantage"] == pytest.approx(expected.advantage)
+
+
+def test_replace_takes_names_in_place_of_a_table(people, tmp_path):
+    out = tmp_path / "models.csv"
+    run("replace", people / "labels.csv", "--model", "good", "--model", "bad", "--out", out)
+    assert pd.read_csv(out)["model"].tolist() == ["good", "bad"]
+    nobody = CliRunner().invoke(app, ["replace", str(people / "labels.csv")])
+    assert nobody.exit_code == 1
+    assert "Nothing says which annotators are models" in nobody.stderr

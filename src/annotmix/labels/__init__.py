@@ -5,11 +5,14 @@ from annotmix.labels.annotations import Annotations
 from annotmix.labels.dawid_skene import dawid_skene
 from annotmix.labels.heldout import hold_out
 from annotmix.labels.posterior import Posterior, posterior
+from annotmix.labels.replacement import AlternativeTest, alternative_test
 
 __all__ = [
+    "AlternativeTest",
     "Annotations",
     "Posterior",
     "aggregate",
+    "alternative_test",
     "dawid_skene",
     "hold_out",
     "majority_vote",
