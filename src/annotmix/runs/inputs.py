@@ -12,6 +12,7 @@ import pandas as pd
 
 from annotmix._common.words import shorten, some
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.coefficients import percent_agreement
 from annotmix.labels.names import locate
 from annotmix.reading import (
     AnnotatorTable,
@@ -262,7 +263,7 @@ def _understood(labelled: LabelData, a: Annotations, items: Items, lost: list[st
         "annotators": a.n_annotators,
         "classes": [str(name) for name in a.classes],
         "labels per item": [float(per_item.mean()), int(per_item.min()), int(per_item.max())],
-        "agreement": a.agreement(),
+        "agreement": percent_agreement(a),
         "matched": labelled.annotations.n_items - len(lost),
         "not matched": lost[:5],
         "n not matched": len(lost),

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from annotmix.labels.annotations import ROUNDING, Annotations
+from annotmix.labels.coefficients import annotator_agreement
 from annotmix.labels.names import Index, locate
 from annotmix.labels.posterior import Posterior
 from annotmix.reading.times import iso
@@ -116,22 +117,9 @@ def annotator_table(posterior: Posterior) -> pd.DataFrame:
     order = locate(table.index.to_numpy(), a.annotators)
     names, rates = _frequent_confusion(posterior, order)
     table = table.reset_index().assign(
-        agreement=agreement_with_others(a)[order], confusion=names, confusion_rate=rates
+        agreement=annotator_agreement(a)[0][order], confusion=names, confusion_rate=rates
     )
     return make_table("annotators", table)
-
-
-def agreement_with_others(a: Annotations) -> Floats:
-    """Mean share of the other labels of the same items that are the same, shape (M,); nan without others."""
-    _, where = np.unique(a.item * a.n_classes + a.label, return_inverse=True)
-    one = np.ones(len(a)) if a.weight is None else a.weight
-    others = a.total(a.item, a.n_items)[a.item] - a.total(a.pair, len(a))[a.pair]
-    several = a.labels_per_item[a.item] > 1
-    share = (a.total(where, len(a))[where] - one)[several] / others[several]
-    annotator, one = a.annotator[several], one[several]
-    total = np.bincount(annotator, weights=one * share, minlength=a.n_annotators)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(total / np.bincount(annotator, weights=one, minlength=a.n_annotators))
 
 
 def _frequent_confusion(posterior: Posterior, who: Index) -> tuple[list[str], Floats]:
