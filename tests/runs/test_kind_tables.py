@@ -122,3 +122,45 @@ def test_replace_takes_names_in_place_of_a_table(people, tmp_path):
     nobody = CliRunner().invoke(app, ["replace", str(people / "labels.csv")])
     assert nobody.exit_code == 1
     assert "Nothing says which annotators are models" in nobody.stderr
+
+
+# ---------------------------------------------------------------- the comparison in the run and its report
+
+
+@pytest.fixture(scope="module")
+def compared(people, tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "compared"
+    labels = pd.read_csv(people / "labels.csv")
+    rng = np.random.default_rng(0)
+    items = pd.DataFrame({"item": labels["item"], "x": rng.normal(size=80), "z": rng.normal(size=80)})
+    items.to_csv(people / "items.csv", index=False)
+    pd.DataFrame({"item": labels["item"], "truth": labels["good"]}).to_csv(people / "truth.csv", index=False)
+    run(
+        "fit", people / "labels.csv", "--features", people / "items.csv", "--annotators", people / "who.csv",
+        "--model", "logistic", "--out", out,
+    )  # fmt: skip
+    return out
+
+
+def test_kinds_are_compared(compared, people):
+    findings = RunFolder(compared).findings()
+    kinds = findings.kinds["kinds"].set_index("kind")
+    assert kinds["labels"].to_dict() == {"people": 240, "models": 160}
+    assert kinds.loc["people", "accuracy"] > kinds.loc["models", "accuracy"]
+    assert findings.kinds["kind_agreement"]["n_items"].tolist() == [80]
+    assert findings.kinds["replacements"]["model"].tolist() == ["good", "bad"]
+    run("evaluate", compared, "--truth", people / "truth.csv")
+    kinds = RunFolder(compared).findings().kinds["kinds"].set_index("kind")
+    labels = pd.read_csv(people / "labels.csv")
+    expected = np.mean([(labels[m] == labels["good"]).mean() for m in ("good", "bad")])
+    assert kinds.loc["models", "real_accuracy"] == pytest.approx(expected)
+
+
+def test_the_report_shows_the_comparison(compared, finished):
+    page = (compared / "report.html").read_text()
+    assert "People and models" in page
+    assert "May a model replace people?" in page
+    assert "Where models err and people do not" in page
+    without = (finished[0] / "report.html").read_text()  # one person
+    assert "People and models" in without
+    assert "May a model replace people?" not in without
