@@ -164,3 +164,35 @@ def test_the_report_shows_the_comparison(compared, finished):
     without = (finished[0] / "report.html").read_text()  # one person
     assert "People and models" in without
     assert "May a model replace people?" not in without
+
+
+# ---------------------------------------------------------------- whom to ask, at which price
+
+
+def test_suggest_takes_prices_and_people_from_the_run(compared, people, tmp_path):
+    who = pd.read_csv(people / "who.csv").assign(price=[2.0, 2.0, 2.0, 0.1, 0.1])
+    new = pd.DataFrame({"annotator": ["expert", "regex"], "kind": ["human", "rule"], "price": [5.0, 0.0]})
+    pd.concat([who, new]).to_csv(tmp_path / "who.csv", index=False)
+    labels = pd.read_csv(people / "labels.csv", dtype=str)
+    labels.loc[::2, ["ann", "good"]] = ""
+    labels.to_csv(tmp_path / "labels.csv", index=False)
+    run(
+        "fit", tmp_path / "labels.csv", "--features", people / "items.csv", "--model", "logistic",
+        "--annotators", tmp_path / "who.csv", "--out", tmp_path / "run",
+    )  # fmt: skip
+    said = run("suggest", tmp_path / "run", "--budget", "60", "--out", tmp_path / "ask.csv")
+    table = pd.read_csv(tmp_path / "ask.csv")
+    assert set(table["annotator"]) <= {"ann", "good", "expert"}
+    assert table["cost"].sum() <= 60
+    assert "the budget is an amount of money" in said.stdout
+    assert "1 of 6 annotators are new to the run: 'expert'." in said.stdout
+    assert (table["annotator"] == "good").sum() == 40  # whatever it has not labelled, as it costs least
+    shown = RunFolder(tmp_path / "run").findings().suggestions
+    assert 0 < len(shown) <= 100
+    assert "cost" in shown
+
+
+def test_without_all_prices_the_budget_is_a_number_of_labels(finished, tmp_path):
+    said = run("suggest", finished[0], "--budget", "20", "--out", tmp_path / "ask.csv")
+    assert "The budget is a number of labels, as labels of 2 annotators have no cost" in said.stdout
+    assert len(pd.read_csv(tmp_path / "ask.csv")) == 20

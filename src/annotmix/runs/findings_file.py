@@ -180,6 +180,8 @@ def require_consistent(findings: Findings) -> None:
             f"{len(findings.annotators)}"
         )
     known = {"item": set(findings.items.index), "annotator": set(findings.annotators.index)}
+    if "crowd" in findings.kinds:  # annotators without labels may be suggested
+        known["annotator"] |= set(findings.kinds["crowd"]["annotator"])
     known["class"] = {*findings.classes, ""}  # "" where there is no label or no true class
     for name, columns in (TABLES | KIND_TABLES).items():
         table = getattr(findings, name) if name in TABLES else findings.kinds.get(name, pd.DataFrame())

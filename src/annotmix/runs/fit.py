@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 import annotmix
 from annotmix._common.files import save_array, write_json
 from annotmix._common.spreadsheet import EXPLANATION
-from annotmix.estimators.suggestion import suggest_from
 from annotmix.labels.posterior import Posterior
 from annotmix.runs.evaluate import score
 from annotmix.runs.findings import Findings, Preview, doubts
@@ -30,6 +29,7 @@ from annotmix.runs.request import DEFAULT_APPROACH, Request
 from annotmix.runs.result_columns import make_table
 from annotmix.runs.result_tables import classifier_proba, make_tables, with_times
 from annotmix.runs.storage import FEATURES, write_findings
+from annotmix.runs.suggest import suggest_for
 from annotmix.training.processes import by_torchrun
 
 Floats = NDArray[np.float32]
@@ -96,7 +96,7 @@ def _findings(
     if kinds:
         tables["annotators"] = with_kinds(tables["annotators"], kinds["crowd"])
     suggestions = make_table(
-        "suggestions", suggest_from(posterior, SUGGESTIONS, exclude=inputs.unmatched.items)
+        "suggestions", suggest_for(posterior, kinds.get("crowd"), SUGGESTIONS, inputs.unmatched.items)
     )
     notes = [*inputs.notes, *doubts(tables["items"]), *_evidence(model_name(model), posterior)]
     if inputs.unmatched.note:
