@@ -196,3 +196,33 @@ def test_without_all_prices_the_budget_is_a_number_of_labels(finished, tmp_path)
     said = run("suggest", finished[0], "--budget", "20", "--out", tmp_path / "ask.csv")
     assert "The budget is a number of labels, as labels of 2 annotators have no cost" in said.stdout
     assert len(pd.read_csv(tmp_path / "ask.csv")) == 20
+
+
+# ---------------------------------------------------------------- answers that cannot be parsed
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_answers_that_cannot_be_parsed_are_counted(people, compared, tmp_path, wide):
+    labels = pd.read_csv(people / "labels.csv", dtype=str)
+    labels.loc[:7, "good"] = "?"
+    labels.loc[8:9, "good"] = "Parse error"
+    labels.loc[:39, "ann"] = ""  # not asked
+    if not wide:
+        labels = labels.melt(id_vars="item", var_name="annotator", value_name="label")
+        labels = labels[labels["label"] != ""]
+    labels.to_csv(tmp_path / "labels.csv", index=False)
+    said = run(
+        "fit", tmp_path / "labels.csv", "--features", people / "items.csv", "--model", "logistic",
+        "--annotators", people / "who.csv", "--out", tmp_path / "run",
+    )  # fmt: skip
+    assert (
+        "Answers that could not be read as a label are missing: 'good' 10 (12.5% of its answers)."
+        in said.stdout
+    )
+    findings = RunFolder(tmp_path / "run").findings()
+    assert findings.annotators["unparsed"].to_dict() == {"good": 10} | dict.fromkeys(
+        ["ann", "bob", "eve", "bad"], 0
+    )
+    assert findings.kinds["kinds"].set_index("kind")["unparsed"].to_dict() == {"people": 0, "models": 10}
+    assert "10 (6.2%)" in (tmp_path / "run" / "report.html").read_text()
+    assert "unparsed" not in RunFolder(compared).findings().annotators

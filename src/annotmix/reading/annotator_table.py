@@ -19,6 +19,8 @@ from annotmix.reading.values import as_ids, as_texts
 
 #: Numbers that the table may have, the least of each, and what a cell must be.
 _NUMBERS = {"cost": "a number of 0 or more, or nothing", "load": "a whole number or nothing"}
+#: Labels that stand for an answer that could not be parsed, where the table has models; in any case.
+UNPARSED = ("?", "unparsed", "unparsable", "unparseable", "parse error", "parse_error", "parsing error")
 _TEXTS = ("model", "prompt", "group")
 
 

@@ -20,7 +20,7 @@ from annotmix.runs.evaluate import score
 from annotmix.runs.findings import Findings, Preview, doubts
 from annotmix.runs.folder import RunFolder
 from annotmix.runs.inputs import Inputs, Say, read_inputs, understood_lines
-from annotmix.runs.kind_tables import kind_tables, with_kinds
+from annotmix.runs.kind_tables import kind_tables, with_kinds, with_unparsed
 from annotmix.runs.leaks import leaks
 from annotmix.runs.models import Model, history, model_name, parameters, train
 from annotmix.runs.prepare import ItemPreparation, fit_item_preparation
@@ -92,7 +92,9 @@ def _findings(
     tables = make_tables(posterior, classifier_proba(model, X))
     if inputs.times is not None:
         tables["labels"] = with_times(tables["labels"], inputs.times)
-    kinds = kind_tables(posterior, inputs.annotators)
+    kinds = kind_tables(posterior, inputs.annotators, inputs.unparsed)
+    if inputs.unparsed:
+        tables["annotators"] = with_unparsed(tables["annotators"], inputs.unparsed)
     if kinds:
         tables["annotators"] = with_kinds(tables["annotators"], kinds["crowd"])
     suggestions = make_table(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,6 +71,8 @@ class Inputs:
         `item`, `annotator`, `label` and `time`, in seconds since 1970, where the files have times.
     annotators : AnnotatorTable, optional
         What the file of --annotators says about them.
+    unparsed : mapping of annotator to int
+        Answers that could not be read as a label.
     """
 
     annotations: Annotations
@@ -83,6 +85,7 @@ class Inputs:
     unmatched: Unmatched
     times: pd.DataFrame | None = None
     annotators: AnnotatorTable | None = None
+    unparsed: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_inputs(request: Request, progress: bool) -> Inputs:
@@ -105,6 +108,7 @@ def read_inputs(request: Request, progress: bool) -> Inputs:
         ),
         _times(labelled),
         labelled.annotators,
+        labelled.unparsed,
     )
 
 

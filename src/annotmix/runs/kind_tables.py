@@ -21,15 +21,20 @@ EPSILONS = {"experts": 0.2, "skilled": 0.15, "crowd_workers": 0.1}
 MOST_MODELS = 50
 
 
-def kind_tables(posterior: Posterior, who: AnnotatorTable | None) -> dict[str, pd.DataFrame]:
-    """The tables of `Findings.kinds`; none without a table of annotators."""
+def kind_tables(
+    posterior: Posterior, who: AnnotatorTable | None, unparsed: Mapping[str, int]
+) -> dict[str, pd.DataFrame]:
+    """The tables of `Findings.kinds`; none without a table of annotators.
+
+    `unparsed` counts the answers of annotators that could not be read as a label.
+    """
     if who is None:
         return {}
     kinds = who.table["kind"].to_dict()
     found = compare_kinds(posterior, kinds, who.cost)
     tables = {
         "crowd": _crowd(posterior, who),
-        "kinds": found.kinds.reset_index(),
+        "kinds": _with_unparsed(found.kinds, kinds, unparsed).reset_index(),
         "kind_agreement": found.agreement,
         "kind_classes": found.classes.reset_index(),
         "kind_confusions": found.confusions,
@@ -38,6 +43,22 @@ def kind_tables(posterior: Posterior, who: AnnotatorTable | None) -> dict[str, p
     if (tests := _replacements(posterior, kinds)) is not None:
         tables["replacements"] = tests
     return {name: make_table(name, table) for name, table in tables.items()}
+
+
+def _with_unparsed(
+    table: pd.DataFrame, kinds: Mapping[str, str], unparsed: Mapping[str, int]
+) -> pd.DataFrame:
+    count = dict.fromkeys(table.index, 0)
+    for name, n in unparsed.items():
+        if (kind := kinds.get(name, UNKNOWN)) in count:
+            count[kind] += n
+    return table.assign(unparsed=pd.Series(count)) if unparsed else table
+
+
+def with_unparsed(annotators: pd.DataFrame, unparsed: Mapping[str, int]) -> pd.DataFrame:
+    """`Findings.annotators` with the number of answers of each that could not be read as a label."""
+    counts = [unparsed.get(str(name), 0) for name in annotators.index]
+    return make_table("annotators", annotators.assign(unparsed=counts).reset_index())
 
 
 def with_kinds(annotators: pd.DataFrame, crowd: pd.DataFrame) -> pd.DataFrame:

@@ -112,6 +112,13 @@ TABLES = {
         Column("kind", "text", "people, models, rules or unknown, by --annotators", "Kind", needed=False),
         Column("n_labels", "count", "number of labels", "Labels"),
         Column(
+            "unparsed",
+            "count",
+            "answers that could not be read as a label; they are missing",
+            "No label",
+            needed=False,
+        ),
+        Column(
             "accuracy",
             "interval",
             "estimated chance that a label is right, with a 95 % interval; best first by its lower end",
@@ -187,6 +194,7 @@ KIND_TABLES = {
         Column("kind", "text", "people, models, rules or unknown", "Kind"),
         Column("annotators", "count", "number of annotators with labels", "Annotators"),
         Column("labels", "count", "number of labels", "Labels"),
+        Column("unparsed", "count", "answers that could not be read as a label", "No label", needed=False),
         Column("accuracy", "interval", "estimated share of right labels", "Accuracy", ("low", "high")),
         Column("low", "share", "lower bound of the interval"),
         Column("high", "share", "upper bound of the interval"),

@@ -79,6 +79,8 @@ class LabelRows:
         When a label was given, in seconds since 1970 (UTC); nan where it is unknown.
     used : tuple of str
         Columns of a table that hold annotators, labels, weights and times, and so are no features.
+    unparsed : array of bool, shape (n,), optional
+        Whether a row is an answer that could not be parsed; by default every row without a label is.
     """
 
     item: NDArray[Any]
@@ -89,6 +91,7 @@ class LabelRows:
     weight: NDArray[np.float64] | None = None
     time: NDArray[np.float64] | None = None
     used: tuple[str, ...] = ()
+    unparsed: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)

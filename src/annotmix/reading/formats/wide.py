@@ -13,7 +13,7 @@ from annotmix.reading.formats import Columns, LabelRows
 from annotmix.reading.formats.annotator_columns import Choice, choose_annotators
 from annotmix.reading.input_files import InputFile
 from annotmix.reading.texts import item_texts
-from annotmix.reading.values import as_ids, as_labels
+from annotmix.reading.values import as_ids, as_labels, unparsed_answers
 
 
 def recognises(file: InputFile, columns: Columns) -> bool:
@@ -68,7 +68,9 @@ def _read(name: str, table: pd.DataFrame, columns: Columns) -> LabelRows:
             f"{name!r} has no column of an annotator beside {key!r}{why}; expected one column per annotator."
         )
     items, changed = as_ids(table[key])
-    label, more = as_labels(table[annotators].to_numpy(dtype=object).reshape(-1), columns.missing)
+    cells = table[annotators].to_numpy(dtype=object).reshape(-1)
+    label, more = as_labels(cells, columns.missing)
+    unparsed = unparsed_answers(cells, columns.missing)  # an empty cell is no answer
     notes = [
         f"{name}: one row per item and one column per annotator ({some(annotators)}); items are named by the "
         f"column {key!r}.",
@@ -84,7 +86,9 @@ def _read(name: str, table: pd.DataFrame, columns: Columns) -> LabelRows:
     texts = item_texts(table.drop(columns=annotators), key, items, columns.text, name, notes)
     excluded = [column for column in columns.exclude if column in choice.left_out]
     used = (*annotators, *choice.gold, *excluded)
-    return LabelRows(np.repeat(items, len(annotators)), annotator, label, notes, texts, used=used)
+    return LabelRows(
+        np.repeat(items, len(annotators)), annotator, label, notes, texts, used=used, unparsed=unparsed
+    )
 
 
 def _notes(name: str, key: str, table: pd.DataFrame, choice: Choice) -> list[str]:

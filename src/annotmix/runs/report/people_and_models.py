@@ -58,13 +58,22 @@ def _summary(kinds: pd.DataFrame) -> str:
 
 def _kinds(kinds: pd.DataFrame) -> Markup:
     real = "real_accuracy" in kinds and bool(kinds["real_accuracy"].notna().any())
-    heads = ["Kind", "Annotators", "Labels", "Accuracy", *(["Real accuracy"] if real else [])]
+    lost = "unparsed" in kinds and bool(kinds["unparsed"].any())
+    heads = [
+        "Kind",
+        "Annotators",
+        "Labels",
+        *(["Answers without label"] if lost else []),
+        "Accuracy",
+        *(["Real accuracy"] if real else []),
+    ]
     heads += ["Agreement within", "Cost of a label", "Cost of a right label"]
     rows = [
         [
             row["kind"],
             whole(row["annotators"]),
             whole(row["labels"]),
+            *([_unparsed(row)] if lost else []),
             f"{share(row['accuracy'])} ({between(row['low'], row['high'])})",
             *([share(row["real_accuracy"])] if real else []),
             share(row["agreement"]),
@@ -181,6 +190,11 @@ def _replacements(tests: pd.DataFrame | None) -> Content:
             rows,
         ),
     ]
+
+
+def _unparsed(row: Mapping[str, Any]) -> str:
+    total = row["unparsed"] + row["labels"]
+    return f"{whole(row['unparsed'])} ({share(row['unparsed'] / total if total else 0)})"
 
 
 def _table(caption: str, heads: list[str], rows: Sequence[Sequence[object]]) -> Markup:
