@@ -13,6 +13,7 @@ from annotmix.labels.annotations import Annotations
 from annotmix.labels.coefficients import annotator_agreement
 from annotmix.labels.posterior import Posterior
 from annotmix.runs.confusion_matrices import ConfusionMatrices
+from annotmix.runs.crowd_agreement import crowd_agreement
 from annotmix.runs.findings import Findings, Preview
 from annotmix.runs.result_columns import make_table
 from annotmix.runs.result_tables import item_table
@@ -78,6 +79,7 @@ def invented(
         settings={"approach": "annot-mix", **({name: name for name in names} if names else {})},
         inputs=[{"role": "labels", "name": name, "sha256": name, "rows": 1} for name in names or []],
         notes=list(names or []),
+        agreement=crowd_agreement(named),
     )  # fmt: skip
 
 
@@ -106,6 +108,7 @@ def bare() -> Findings:
         previews={},
         settings={},
         notes=[],
+        agreement=None,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 
 from annotmix._common.files import write_json
@@ -120,6 +121,26 @@ def test_the_columns_are_selected_inside_and_pixels_go_through_the_encoder():
 
 def test_pictures_of_the_run_must_be_there(tmp_path):
     write_json(tmp_path / "run.json", {"request": {"images": str(tmp_path / "pictures")}})
-    (tmp_path / "items.csv").write_text("item,label\na.png,cat\n")
-    with pytest.raises(ValueError, match=r"a\.png' is missing"):
+    with pytest.raises(ValueError, match="pictures' holds none that can be read"):
         onnx_inputs.some_pictures(tmp_path, ItemPreparation("images", None, IMAGE, None), 2)
+
+
+def test_pictures_are_found_under_any_name_of_their_items(tmp_path, monkeypatch):
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for n in range(3):
+        Image.new("RGB", (20, 30), (n, 0, 0)).save(folder / f"my photo {n}.png")
+    (folder / "a broken one.png").write_bytes(b"no image")
+    write_json(tmp_path / "run.json", {"request": {"images": str(folder)}})
+    named = []
+
+    class Encoder:
+        def encode(self, paths):
+            named.extend(path.name for path in paths)
+            return np.zeros((len(paths), 2), np.float32)
+
+    monkeypatch.setattr(onnx_inputs, "encoder_from_dict", lambda content: Encoder())
+    items = ItemPreparation("images", None, IMAGE, None)
+    pixels, _ = onnx_inputs.some_pictures(tmp_path, items, 2)
+    assert named == ["my photo 0.png", "my photo 1.png"]
+    assert pixels.shape == (2, 224, 224, 3)

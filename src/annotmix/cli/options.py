@@ -46,6 +46,12 @@ Annotators = Annotated[
         "with one column per annotator, separated by commas. By default they are recognised.",
     ),
 ]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAMES", help="Columns that are no annotators, in a table with one column per annotator."
+    ),
+]
 FoldCase = Annotated[
     bool, typer.Option("--fold-case", help="Cat, cat and CAT are one class, spelt as most labels spell it.")
 ]
@@ -53,6 +59,13 @@ RenameClasses = Annotated[
     Path | None,
     typer.Option(
         "--rename-classes", help="Table with the columns old and new; an empty new makes no label of it."
+    ),
+]
+Soft = Annotated[
+    bool,
+    typer.Option(
+        "--soft",
+        help="Probabilities of the labels that the crowd would give, not of one right class: for opinions.",
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="The same seed gives the same result.")]

@@ -12,18 +12,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
 import annotmix
 from annotmix._common.schema import decode
 from annotmix._common.seeds import seed_of
 from annotmix.estimators.crowd import CrowdClassifier, seeded
-from annotmix.estimators.learnt_items import LearntItems
-from annotmix.estimators.model_facts import CrowdFacts, names_or_none, names_to_json
-from annotmix.estimators.persistence import CROWD
-from annotmix.labels.evidence import Evidence
-from annotmix.labels.posterior import Posterior
+from annotmix.estimators.learnt_items import UNSEEN_NAME, LearntItems
+from annotmix.estimators.model_facts import CROWD, CrowdFacts, names_or_none, names_to_json
 from annotmix.training.tensor_files import save_model
 from annotmix.training.tensor_layout import Layout
 
@@ -38,10 +34,7 @@ def save(model: CrowdClassifier, folder: str | os.PathLike[str]) -> None:
         )
     annotations = model.posterior_.annotations
     learnt = LearntItems(annotations, model.posterior_.answer.gold, np.zeros(len(X), np.int64))
-    tensors = learnt.to_tensors() | {
-        "X": torch.tensor(X),
-        "unseen": torch.tensor(model.unseen_proba_),
-    }
+    arrays = learnt.to_arrays() | {"X": X, UNSEEN_NAME: model.unseen_proba_}
     facts = {
         "approach": CROWD,
         "annotmix": annotmix.__version__,
@@ -55,22 +48,25 @@ def save(model: CrowdClassifier, folder: str | os.PathLike[str]) -> None:
         "annotators": names_to_json(model.annotators_),
         "items": names_or_none(annotations.items),
     }
-    save_model(folder, tensors, facts)
+    save_model(folder, arrays, facts)
 
 
-def restorer(facts: dict[str, Any], layout: Layout) -> Callable[[dict[str, Tensor]], CrowdClassifier]:
-    """A function that makes the classifier of its tensors, whose layout is compared with the facts here."""
+def restorer(facts: dict[str, Any], layout: Layout) -> Callable[[dict[str, NDArray[Any]]], CrowdClassifier]:
+    """A function that makes the classifier of its arrays, whose layout is compared with the facts here."""
     saved = decode(facts, CrowdFacts)
     rest = dict(layout)
     n_items = LearntItems.require_layout(rest, None if saved.items is None else len(saved.items.values))
     shapes = {name: entry.shape for name, entry in rest.items()}
     width = shapes.get("X", [])[1:]
-    if shapes != {"X": [n_items, *width], "unseen": [n_items, len(saved.classes.values)]} or len(width) != 1:
+    if (
+        shapes != {"X": [n_items, *width], UNSEEN_NAME: [n_items, len(saved.classes.values)]}
+        or len(width) != 1
+    ):
         raise ValueError("the tensors of items and class probabilities do not fit the labels.")
     return partial(_restore, saved)
 
 
-def _restore(saved: CrowdFacts, tensors: dict[str, Tensor]) -> CrowdClassifier:
+def _restore(saved: CrowdFacts, arrays: dict[str, NDArray[Any]]) -> CrowdClassifier:
     """The classifier that `save` wrote, its estimator fitted again."""
     seed = seed_of(saved.seed)
     model = CrowdClassifier(
@@ -78,13 +74,12 @@ def _restore(saved: CrowdFacts, tensors: dict[str, Tensor]) -> CrowdClassifier:
     )
     model.classes_, model.annotators_ = saved.classes.to_array(), saved.annotators.to_array()
     items = None if saved.items is None else saved.items.to_array()
-    learnt = LearntItems.from_tensors(tensors, items, model.annotators_, model.classes_)
+    learnt = LearntItems.from_arrays(arrays, items, model.annotators_, model.classes_)
     if learnt is None:
         raise ValueError("the labels are absent.")
-    model.unseen_proba_, model.n_rounds_ = tensors["unseen"].numpy(), saved.n_rounds
+    model.unseen_proba_, model.n_rounds_ = arrays[UNSEEN_NAME], saved.n_rounds
     model._seed, model._chosen = seed, saved.chosen
-    answer = Evidence(learnt.annotations, learnt.gold).combine(model.unseen_proba_)
-    model.posterior_ = Posterior(learnt.annotations, answer)
-    X = tensors["X"].numpy()
+    model.posterior_ = learnt.posterior(model.unseen_proba_)
+    X = arrays["X"]
     model._finish(X, seeded(model._estimators(X)[model._chosen], seed))
     return model

@@ -17,17 +17,19 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from annotmix._common.words import some
-from annotmix.estimators.crowd import CrowdClassifier
-from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
 from annotmix.labels.names import as_names, locate
 from annotmix.labels.posterior import Posterior
+
+if TYPE_CHECKING:
+    from annotmix.estimators.crowd import CrowdClassifier
+    from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -1,6 +1,7 @@
 """Labels, and methods that need nothing but labels; torch is never imported here."""
 
 from annotmix.labels.aggregation import aggregate, majority_vote
+from annotmix.labels.agreement import Agreement, agreement
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.dawid_skene import dawid_skene
 from annotmix.labels.heldout import hold_out
@@ -9,11 +10,13 @@ from annotmix.labels.posterior import Posterior, posterior
 from annotmix.labels.replacement import AlternativeTest, alternative_test
 
 __all__ = [
+    "Agreement",
     "AlternativeTest",
     "Annotations",
     "KindComparison",
     "Posterior",
     "aggregate",
+    "agreement",
     "alternative_test",
     "compare_kinds",
     "dawid_skene",

@@ -18,7 +18,8 @@ from annotmix.labels.confusion import Confusion, Floats, Labelled
 from annotmix.labels.evidence import Answer, Evidence, Weights
 from annotmix.labels.forms import labels_alone
 from annotmix.labels.named import class_table, confusion_table, gold_positions, index_of
-from annotmix.labels.names import locate
+from annotmix.labels.names import Index, locate
+from annotmix.labels.soft_labels import SoftLabels
 
 #: Probability that an annotator's accuracy lies in its interval.
 COVERAGE = 0.95
@@ -89,11 +90,24 @@ class Posterior:
         One row per `annotator` and true `class`, one column per `label`.
         """
         known = self.annotations.annotators
-        names = known if annotators is None else np.array(list(annotators), dtype=object)
+        who = np.arange(len(known)) if annotators is None else self._places(annotators)
+        return confusion_table(self.counted.matrices(who), known[who], self.annotations.classes)
+
+    def soft_labels(self, annotators: Iterable[Any] | None = None) -> SoftLabels:
+        """The labels that a further annotator of the crowd, or of the named group, would give every item.
+
+        For questions without a single truth; see `SoftLabels`.
+        """
+        group = None if annotators is None else self._places(annotators)
+        return SoftLabels(self.annotations, self.answer, group)
+
+    def _places(self, annotators: Iterable[Any]) -> Index:
+        known = self.annotations.annotators
+        names = np.array(list(annotators), dtype=object)
         who = locate(names, known)
         if (who < 0).any():
             raise ValueError(f"Unknown annotators: {some(names[who < 0])}. Known are {some(known)}.")
-        return confusion_table(self.counted.matrices(who), known[who], self.annotations.classes)
+        return who
 
     @cached_property
     def counted(self) -> Confusion:

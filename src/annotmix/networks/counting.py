@@ -69,7 +69,9 @@ class CountedConfusion(nn.Module):
         self.n_classes, self.n_levels = n_classes, n_levels
         self.kappa, self.kappa_level = kappa, kappa_level
         C = n_classes
-        common = torch.full((C, C), 1 / C) + 2 * torch.eye(C)
+        # as with nothing counted; sums and `torch.eye` would import torch's compiler on the meta device
+        common = torch.full((C, C), 1 / (3 * C))
+        common.diagonal().add_(2 / 3)
         none = torch.zeros(0, dtype=torch.long)
         for name, start in {
             "q": torch.zeros(0, C),  # class probabilities of the items, (N, C)
@@ -80,7 +82,7 @@ class CountedConfusion(nn.Module):
             "weight": torch.zeros(0),
             "total": torch.zeros(n_annotators, C),  # N_m[·, all]
             "level_total": torch.zeros(n_annotators * n_levels, C),
-            "common": common / common.sum(dim=1, keepdim=True),  # θ̄, (C, C)
+            "common": common,  # θ̄, (C, C)
             "ratio": torch.ones(n_levels, C, C),  # r_d
         }.items():
             self.register_buffer(name, start)

@@ -55,13 +55,18 @@ class Dropout(nn.Dropout):
         return keep.view(input.shape).to(input.dtype).mul_(65536 / (65536 - cut))
 
 
+def _copies(values: Tensor, n: int) -> Tensor:
+    """n copies, shape (n, ...). On the meta device `repeat` would import sympy, which takes a second."""
+    return values.detach().expand(n, *values.shape).clone(memory_format=torch.contiguous_format)
+
+
 class StackedLinear(nn.Module):
     """K linear layers: (n, d), the same input for all, or (n, K, d) to (n, K, width)."""
 
     def __init__(self, linear: nn.Linear, n_members: int):
         super().__init__()
-        self.weight = nn.Parameter(linear.weight.detach().repeat(n_members, 1, 1))  # (K, width, d)
-        self.bias = nn.Parameter(linear.bias.detach().repeat(n_members, 1))  # (K, width)
+        self.weight = nn.Parameter(_copies(linear.weight, n_members))  # (K, width, d)
+        self.bias = nn.Parameter(_copies(linear.bias, n_members))  # (K, width)
 
     def forward(self, input: Tensor) -> Tensor:
         """The K products, each with its own weights."""

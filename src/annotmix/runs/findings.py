@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from annotmix.runs.confusion_matrices import ConfusionMatrices
+from annotmix.runs.crowd_agreement import CrowdAgreement
 from annotmix.runs.unmatched import NOTHING_UNMATCHED, Unmatched
 
 #: With a mean probability of the labels found below this, labels and classifier say too little.
@@ -75,6 +76,8 @@ class Findings:
         Labels that were left out because their items were not found, and items that are not suggested.
     kinds : mapping of str to DataFrame
         Tables about people, models and rules, where --annotators told them apart.
+    agreement : CrowdAgreement, optional
+        How far the annotators agree; runs of older versions have none.
     """
 
     title: str
@@ -93,6 +96,7 @@ class Findings:
     notes: list[str] = field(default_factory=list)
     unmatched: Unmatched = NOTHING_UNMATCHED
     kinds: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    agreement: CrowdAgreement | None = None
 
 
 def label_weights(labels: pd.DataFrame) -> NDArray[np.float64]:

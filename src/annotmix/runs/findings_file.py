@@ -35,7 +35,7 @@ _CELLS: dict[str, Any] = {
 }
 #: A share; a mean may lie above 1 by rounding.
 Share = Annotated[float, msgspec.Meta(ge=0, le=1 + 1e-6)]
-_INDEX = {"items": "item", "annotators": "annotator", "history": "epoch"}
+_INDEX = {"items": "item", "annotators": "annotator", "history": "epoch", "agreement": "class"}
 
 
 class SavedTable(Strict):
@@ -67,6 +67,18 @@ class SavedPreview(Strict):
     image: str | None
 
 
+class SavedAgreement(Strict):
+    """How far the annotators agree."""
+
+    n_items: Count
+    alpha: float | None
+    low: float | None
+    high: float | None
+    fleiss_kappa: float | None
+    percent: Share | None
+    classes: SavedTable
+
+
 class SavedInput(Strict):
     """A file that was read."""
 
@@ -93,6 +105,7 @@ class SavedWeights(Strict, rename=lambda name: name.replace("_", " ")):
     likelihood_with: float | None = None
     helps: bool = False
     out_of_fold: bool = False
+    rise_by_votes: float = 0.0
 
     def __post_init__(self) -> None:
         if self.correlation is not None and not 0 <= self.correlation <= 1:
@@ -121,6 +134,7 @@ class FindingsFile(Strict):
     notes: list[str]
     unmatched: SavedUnmatched
     kinds: dict[str, SavedTable] = msgspec.field(default_factory=dict)
+    agreement: SavedAgreement | None = None
 
     def __post_init__(self) -> None:
         require_unique("classes", self.classes)
@@ -144,6 +158,10 @@ def to_frame(name: str, saved: SavedTable) -> pd.DataFrame:
     elif name == "history":
         kinds = dict.fromkeys(saved.columns, float | None) | {"epoch": Count}
         needed = {"epoch", "loss"}
+    elif name == "agreement":
+        shares = dict.fromkeys(("share", "agreement"), Share | None)
+        kinds = {"class": str, **shares, **dict.fromkeys(("alpha", "low", "high"), float | None)}
+        needed = set(kinds)
     else:
         kinds = {"confidence": Share, "accuracy": Share, "count": Count}
         needed = set(kinds)
@@ -179,6 +197,8 @@ def require_consistent(findings: Findings) -> None:
             f"confusion.npy is about {len(findings.confusion.diagonal)} annotators, expected "
             f"{len(findings.annotators)}"
         )
+    if findings.agreement is not None and set(findings.agreement.classes.index) != set(findings.classes):
+        raise ValueError("the agreement is about other classes than the run")
     known = {"item": set(findings.items.index), "annotator": set(findings.annotators.index)}
     if "crowd" in findings.kinds:  # annotators without labels may be suggested
         known["annotator"] |= set(findings.kinds["crowd"]["annotator"])

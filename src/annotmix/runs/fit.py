@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,14 @@ import annotmix
 from annotmix._common.files import save_array, write_json
 from annotmix._common.spreadsheet import EXPLANATION
 from annotmix.labels.posterior import Posterior
+from annotmix.runs.crowd_agreement import crowd_agreement
 from annotmix.runs.evaluate import score
 from annotmix.runs.findings import Findings, Preview, doubts
 from annotmix.runs.folder import RunFolder
 from annotmix.runs.inputs import Inputs, Say, read_inputs, understood_lines
 from annotmix.runs.kind_tables import kind_tables, with_kinds, with_unparsed
 from annotmix.runs.leaks import leaks
-from annotmix.runs.models import Model, history, model_name, parameters, train
+from annotmix.runs.models import history, model_name, parameters, train
 from annotmix.runs.prepare import ItemPreparation, fit_item_preparation
 from annotmix.runs.previews import make_previews
 from annotmix.runs.request import DEFAULT_APPROACH, Request
@@ -30,7 +31,10 @@ from annotmix.runs.result_columns import make_table
 from annotmix.runs.result_tables import classifier_proba, make_tables, with_times
 from annotmix.runs.storage import FEATURES, write_findings
 from annotmix.runs.suggest import suggest_for
-from annotmix.training.processes import by_torchrun
+from annotmix.training.torchrun import by_torchrun
+
+if TYPE_CHECKING:
+    from annotmix.runs.models import Model
 
 Floats = NDArray[np.float32]
 
@@ -66,7 +70,8 @@ def fit(
         encoded = inputs.items.kind != "features"
         if encoded:
             _say_all(say, understood_lines(inputs.understood, inputs.notes))
-            say(f"Encoding {len(inputs.items.ids)} {inputs.items.kind} …")
+            what = "texts" if inputs.items.kind == "text" else inputs.items.kind
+            say(f"Encoding {len(inputs.items.ids)} {what} …")
         preparation, X, notes = fit_item_preparation(inputs.items, request.encoder, progress)
         inputs.notes.extend(notes)
         if not encoded:
@@ -115,6 +120,7 @@ def _findings(
         notes=notes,
         unmatched=inputs.unmatched,
         kinds=kinds,
+        agreement=crowd_agreement(posterior.annotations),
     )
     return score(findings, inputs.truth) if inputs.truth else findings
 
@@ -161,6 +167,7 @@ def _weights(posterior: Posterior) -> dict[str, Any]:
         "likelihood with": float(with_classifier),
         "helps": posterior.helps,
         "out of fold": not bool(np.isnan(rise)),
+        "rise by votes": float(posterior.soft_labels().rise),
     }
 
 

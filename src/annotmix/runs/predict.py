@@ -19,6 +19,7 @@ def predict(
     item_column: str | None = None,
     text_column: str | None = None,
     progress: bool = True,
+    soft: bool = False,
 ) -> tuple[pd.DataFrame, list[str]]:
     """Classes of new items, read and prepared like the items of the run.
 
@@ -31,6 +32,8 @@ def predict(
         For an array of features, the ids of its rows.
     item_column, text_column : str, optional
     progress : bool
+    soft : bool
+        The probabilities are those of the labels that the crowd would give, not of the right class.
 
     Returns
     -------
@@ -42,6 +45,8 @@ def predict(
     preparation, model = RunFolder(run).read("preparation", "model")
     items = _read(preparation, file, ids, item_column, text_column, progress)
     proba = model.predict_proba(preparation.transform(items, file.name))
+    if soft:
+        proba = model.posterior_.soft_labels().of_new_items(proba)
     table = pd.DataFrame(
         {
             "item": items.ids,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,8 +15,10 @@ from annotmix.labels.names import Index, locate
 from annotmix.labels.posterior import Posterior
 from annotmix.reading.times import iso
 from annotmix.runs.confusion_matrices import ConfusionMatrices, entries, frequent_confusions
-from annotmix.runs.models import Model
 from annotmix.runs.result_columns import make_table
+
+if TYPE_CHECKING:
+    from annotmix.runs.models import Model
 
 Floats = NDArray[np.float64]
 #: Stands between classes that have equally many votes.

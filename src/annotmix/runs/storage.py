@@ -16,8 +16,16 @@ from annotmix._common.files import load_array, save_array, to_json, write_text
 from annotmix._common.schema import read_json
 from annotmix._common.spreadsheet import to_csv
 from annotmix.runs.confusion_matrices import ConfusionMatrices
+from annotmix.runs.crowd_agreement import CrowdAgreement
 from annotmix.runs.findings import Findings, Preview
-from annotmix.runs.findings_file import FORMAT, FindingsFile, SavedPreview, require_consistent, to_frame
+from annotmix.runs.findings_file import (
+    FORMAT,
+    FindingsFile,
+    SavedAgreement,
+    SavedPreview,
+    require_consistent,
+    to_frame,
+)
 from annotmix.runs.report.run import write_report
 from annotmix.runs.unmatched import Unmatched
 
@@ -29,6 +37,7 @@ FILES = {
 }
 #: The prepared features of a run's items.
 FEATURES = "findings/features.npy"
+_AGREEMENT = ("alpha", "low", "high", "fleiss_kappa", "percent")
 _TABLES = ("items", "annotators", "labels", "history", "suggestions")
 
 
@@ -56,6 +65,7 @@ def save_findings(folder: Path, findings: Findings) -> None:
         "notes": list(findings.notes),
         "unmatched": findings.unmatched._asdict(),
         "kinds": {name: _table_to_json(table) for name, table in findings.kinds.items()},
+        "agreement": None if findings.agreement is None else _agreement_to_json(findings.agreement),
     }
     save_array(folder / "confusion.npy", findings.confusion.to_array())
     write_text(folder / "findings.json", json.dumps(saved, ensure_ascii=False, allow_nan=False))
@@ -80,6 +90,7 @@ def load_findings(folder: Path) -> Findings:
             notes=saved.notes,
             unmatched=Unmatched(saved.unmatched.note, saved.unmatched.items),
             kinds={name: to_frame(name, table) for name, table in saved.kinds.items()},
+            agreement=None if saved.agreement is None else _agreement_from_json(saved.agreement),
             **{name: to_frame(name, getattr(saved.tables, name)) for name in _TABLES},
         )
         require_consistent(findings)
@@ -93,6 +104,17 @@ def _table_to_json(table: pd.DataFrame) -> dict[str, Any]:
     index = table.index.name
     whole = table if index is None else table.reset_index()
     return {"index": index, "columns": {str(name): to_json(whole[name].tolist()) for name in whole.columns}}
+
+
+def _agreement_to_json(found: CrowdAgreement) -> dict[str, Any]:
+    figures: dict[str, Any] = to_json({name: getattr(found, name) for name in _AGREEMENT})
+    return figures | {"n_items": found.n_items, "classes": _table_to_json(found.classes)}
+
+
+def _agreement_from_json(saved: SavedAgreement) -> CrowdAgreement:
+    known = {name: getattr(saved, name) for name in _AGREEMENT}
+    figures = {name: math.nan if value is None else value for name, value in known.items()}
+    return CrowdAgreement(n_items=saved.n_items, classes=to_frame("agreement", saved.classes), **figures)
 
 
 def _preview_to_json(preview: Preview) -> dict[str, Any]:

@@ -48,8 +48,8 @@ def suggest(
     """
     if available is not None and annotators is not None:
         raise ValueError("Name the available annotators one by one or in a table, not both.")
-    findings, model = RunFolder(run).read("findings", "model")
-    posterior, unmatched = model.posterior_, findings.unmatched
+    posterior, findings = RunFolder(run).read("posterior", "findings")
+    unmatched = findings.unmatched
     limits: dict[str, Any] = {"per_item": per_item, "exclude": unmatched.items}
     notes = [unmatched.note] if unmatched.note else []
     if available is not None:
@@ -131,9 +131,3 @@ def _limits(
         "cost": table["cost"].dropna().to_dict() or None,
     }
     return limits, [f"{len(new)} of {len(names)} annotators are new to the run: {some(new)}."] if new else []
-
-
-def run_posterior(run: Path) -> Posterior:
-    """The posterior of a run's items, given their labels."""
-    posterior: Posterior = RunFolder(run).model().posterior_
-    return posterior

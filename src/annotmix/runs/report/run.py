@@ -12,6 +12,7 @@ from annotmix._common.files import write_bytes
 from annotmix._common.words import shorten
 from annotmix.runs.conclusions import counts_of
 from annotmix.runs.findings import Findings
+from annotmix.runs.report.agreement import agreement
 from annotmix.runs.report.charts import Content, balance, checked, learning
 from annotmix.runs.report.formatting import between, count, named, share, whole
 from annotmix.runs.report.making import making
@@ -50,6 +51,7 @@ def run_page(findings: Findings) -> str:
         "annotators": ("Annotators", _annotators(findings, shown["annotators"])),
         "kinds": ("People and models", people_and_models(findings)),
         "labels": ("Labels most likely wrong", _labels(findings, shown["labels"])),
+        "agreement": ("How far annotators agree", agreement(findings)),
         "disputed": ("Items where the crowd disagrees", _disputed(findings, shown["disputed"])),
         "items": ("All items", [*_items(findings, shown["items"]), *_pictures(data)]),
         "balance": ("Classes before and after", balance(findings)),
