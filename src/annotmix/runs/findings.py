@@ -74,6 +74,8 @@ class Findings:
         Messages of the run, about imputed values, dropped rows and unmatched items.
     unmatched : Unmatched
         Labels that were left out because their items were not found, and items that are not suggested.
+    kinds : mapping of str to DataFrame
+        Tables about people, models and rules, where --annotators told them apart.
     agreement : CrowdAgreement, optional
         How far the annotators agree; runs of older versions have none.
     """
@@ -93,6 +95,7 @@ class Findings:
     inputs: list[Mapping[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     unmatched: Unmatched = NOTHING_UNMATCHED
+    kinds: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     agreement: CrowdAgreement | None = None
 
 
