@@ -20,7 +20,8 @@ A classifier that has seen a label confirms it; one that has not can correct it.
 together more often than if they were independent, hence β < 1; a single label has no such company. π are the
 class shares that labels alone suggest; these are off by some 25 %, so log π is shrunken towards equal shares,
 s = max(0, 1 − 0.06 / Var(log π)). Annotators are described by θ, for three levels of difficulty of the items
-(entropy of p̂): there is no annotator network.
+(entropy of p̂): there is no annotator network. Labels of annotators who copy each other count less
+(`annotmix.labels.dependence`).
 
 Ours. It combines Dawid & Skene (Applied Statistics 28, 1979), mixup (Zhang et al., ICLR 2018) and
 cross-fitting (Chernozhukov et al., The Econometrics Journal 21, 2018); docs/results/annot-mix-plus.md has
@@ -117,12 +118,12 @@ class AnnotMixPlus(Approach):
     def begin(self, annotations: Annotations, rng: np.random.Generator) -> None:
         """Split the items into folds and take the first q from the labels alone."""
         device = self.cuts.device
-        self.labels = Labelled(annotations, device)
-        n_labels = torch.tensor(annotations.labels_per_item, device=device)
+        self.evidence = Evidence(annotations, self.gold)
+        self.labels = Labelled(annotations, device, self.evidence.groups)
+        n_labels = torch.tensor(self.evidence.labelled.n_labels, device=device)
         self.weight, self.labelled = self._label_weight(n_labels), n_labels > 0
         dealt = rng.permutation(annotations.n_items) % max(self.folds, 1)
         self.fold = torch.from_numpy(dealt).to(device)
-        self.evidence = Evidence(annotations, self.gold)
         self.q = torch.tensor(self.evidence.alone.q, dtype=torch.float32, device=device)
         self.share = self.q[self.labelled].mean(dim=0)
 

@@ -25,6 +25,7 @@ import torch
 from torch import Tensor, nn
 
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.groups import Groups
 
 #: Buffers whose length depends on the labels.
 _OF_LABELS = ("q", "level", "item", "annotator", "label", "weight")
@@ -70,6 +71,7 @@ class CountedConfusion(nn.Module):
         self.n_classes, self.n_levels = n_classes, n_levels
         self.kappa, self.kappa_level = kappa, kappa_level
         self._several = True  # whether an annotator may have several labels for an item
+        self._share: Tensor | None = None  # of labels of copies; needed in training alone
         C = n_classes
         # as with nothing counted; sums and `torch.eye` would import torch's compiler on the meta device
         common = torch.full((C, C), 1 / (3 * C))
@@ -99,6 +101,7 @@ class CountedConfusion(nn.Module):
         self.item, self.annotator, self.label = labels.item, labels.annotator, labels.label
         self.weight = q.new_ones(len(self.item)) if labels.weight is None else labels.weight.to(q.dtype)
         self._several = labels.several
+        self._share = None if labels.share is None else labels.share.to(q.dtype)
         self.level_total = torch.zeros_like(self.level_total)
         by_level = q.new_zeros(D * C, C)
         for rows in self._pieces():
@@ -115,14 +118,16 @@ class CountedConfusion(nn.Module):
     def item_sums(self, start: Tensor, factor: Tensor) -> Tensor:
         """`start`, shape (N, C), plus factor · Σ w log θ_md[c, z] over the labels z of every item.
 
-        θ is counted without the item; w is the weight of a label, 1 without weights, `factor` has shape (N,).
+        θ is counted without the item; w is the weight of a label, 1 without weights, times its share where
+        annotators copy each other; `factor` has shape (N,).
         With difficulties, rows of θ sum to nearly one here: normalising them would need whole matrices for
         single labels.
         """
         sums = start.clone()
         for rows in self._pieces():
             item = self.item[rows]
-            sums.index_add_(0, item, self.log_likelihood(rows) * factor[item].unsqueeze(1))
+            share = factor[item] if self._share is None else factor[item] * self._share[rows]
+            sums.index_add_(0, item, self.log_likelihood(rows) * share.unsqueeze(1))
         return sums
 
     def log_likelihood(self, rows: slice) -> Tensor:
@@ -211,21 +216,26 @@ class CountedConfusion(nn.Module):
 
 
 class Labelled:
-    """The labels as tensors, by annotator and label: item, annotator, label, and their informative weights.
+    """The labels as tensors: item, annotator, label, their informative weights, and their shares.
 
-    All have shape (P,); `several` says whether an annotator has more than one label for an item.
+    They stand by annotator and label, and have shape (P,). `several` says whether an annotator has more than
+    one label for an item. A share is how much a label counts for the class of its item where annotators copy
+    each other (`groups`).
 
     A flat distribution must not count as a label of every class: it would be evidence for the class that
     annotators confuse most, that class would grow, and finally all items would belong to it.
     """
 
-    def __init__(self, annotations: Annotations, device: torch.device):
+    def __init__(self, annotations: Annotations, device: torch.device, groups: Groups | None = None):
         order = np.lexsort((annotations.label, annotations.annotator))
         self.item = torch.tensor(annotations.item[order], device=device)
         self.annotator = torch.tensor(annotations.annotator[order], device=device)
         self.label = torch.tensor(annotations.label[order], device=device)
         both = annotations.annotator * annotations.n_items + annotations.item
         self.several = len(np.unique(both)) < len(both)
+        self.share: Tensor | None = None
+        if groups is not None:
+            self.share = torch.tensor(groups.shares(annotations)[order], dtype=torch.float32, device=device)
         self.weight: Tensor | None = None
         weight = annotations.informative_weight
         if weight is not None:
