@@ -137,9 +137,9 @@ class AnnotMixPlus(Approach):
             partner = torch.from_numpy(mixup.pair_within(fold.cpu().numpy(), rng)).to(fold.device)
             lam = mixup.coefficients(len(fold), self.alpha, rng).to(fold.device)
             x, q = mixup.mix(x, partner, lam), mixup.mix(q, partner, lam)
-        if self.classifier.others is None:
+        if self.classifier.stack is None:
             return -(q * self.classifier.log_proba(self.classifier.features(x))).sum() / len(q)
-        log_p = self.classifier.every_log_proba(x)
+        log_p: Tensor = self.classifier.stack(x)  # (B, 1 + K, C), the final classifier first
         # every classifier has the mean over the items that it may see; the final one sees all
         seen = fold.unsqueeze(1) != torch.arange(-1, self.folds, device=fold.device)  # (B, 1 + K)
         share = seen / seen.sum(dim=0).clamp_min(1)
@@ -187,12 +187,18 @@ class AnnotMixPlus(Approach):
     def _unseen_log_proba(self, X: Features) -> Tensor:
         """log p̂, shape (N, C): of every item by the classifier that has not seen it."""
         assert self.fold is not None
-        fold, own, others = self.fold, self.classifier.own, self.classifier.others
+        fold, stack = self.fold, self.classifier.stack
+        networks = [self.classifier.first] if stack is None else []
+        networks += [] if stack is None else [stack.member(1 + k) for k in range(self.folds)]
+        for network in networks:
+            network.eval()
 
         def unseen(rows: slice, x: Tensor) -> Tensor:
-            if others is None:
-                return own.log_proba(own.features(x))
-            log_p: Tensor = others(x)[torch.arange(len(x), device=x.device), fold[rows]]
+            log_p = x.new_empty(len(x), self.classifier.n_classes, dtype=torch.float32)
+            for k, network in enumerate(networks):
+                here = torch.nonzero(fold[rows] == k).flatten()
+                part = network.log_proba(network.features(x.index_select(0, here)))
+                log_p.index_copy_(0, here, part)
             return log_p
 
         self.eval()

@@ -13,6 +13,7 @@ import annotmix
 from annotmix.cli.bench_commands import bench
 from annotmix.cli.datasets_command import datasets
 from annotmix.cli.fit_commands import aggregate, agreement, demo, fit
+from annotmix.cli.replace_command import replace
 from annotmix.cli.run_commands import evaluate, export, predict, report, suggest
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -55,7 +56,19 @@ def _root(
     """
 
 
-for _command in (fit, predict, evaluate, suggest, report, export, aggregate, agreement, datasets, demo):
+for _command in (
+    fit,
+    predict,
+    evaluate,
+    suggest,
+    report,
+    export,
+    aggregate,
+    agreement,
+    replace,
+    datasets,
+    demo,
+):
     app.command()(_command)
 app.add_typer(bench, name="bench")
 

@@ -40,9 +40,10 @@ Annotators = Annotated[
     list[str] | None,
     typer.Option(
         "--annotators",
-        metavar="NAMES",
-        help="Columns of the annotators in a table with one column per annotator, separated by commas; by "
-        "default they are recognised.",
+        metavar="NAMES|FILE",
+        help="Who the annotators are: a table with annotator, kind (people, models or rules) and whatever "
+        "else is known (model, prompt, group, cost of a label); or the columns of the annotators in a table "
+        "with one column per annotator, separated by commas. By default they are recognised.",
     ),
 ]
 Exclude = Annotated[

@@ -78,7 +78,7 @@ def suggest(
         Path | None,
         typer.Option(
             help="Table of available annotators, also new ones: annotator and, where wanted, cost (of a "
-            "label) and load (maximum number of labels)."
+            "label) and load (maximum number of labels). By default the table that the run was made with."
         ),
     ] = None,
     per_item: Annotated[int, typer.Option(min=1, help="Most suggestions for one item.")] = 1,

@@ -5,14 +5,20 @@ from annotmix.labels.agreement import Agreement, agreement
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.dawid_skene import dawid_skene
 from annotmix.labels.heldout import hold_out
+from annotmix.labels.kind_comparison import KindComparison, compare_kinds
 from annotmix.labels.posterior import Posterior, posterior
+from annotmix.labels.replacement import AlternativeTest, alternative_test
 
 __all__ = [
     "Agreement",
+    "AlternativeTest",
     "Annotations",
+    "KindComparison",
     "Posterior",
     "aggregate",
     "agreement",
+    "alternative_test",
+    "compare_kinds",
     "dawid_skene",
     "hold_out",
     "majority_vote",

@@ -180,14 +180,6 @@ class Labelled:
         one: Floats = (self.share / np.bincount(pair)[pair])[labels]
         return np.asarray(n_labels - _sums_by(self.block[labels], one), dtype=np.float64)
 
-    def block_weights(self) -> tuple[Floats, Floats]:
-        """Evidence of all labels of each label's block, and of those with the same label; shapes (P,)."""
-        if self.groups is None:
-            return self.own_weight, self.weight
-        key = self.block * self.annotations.n_classes + self.annotations.label
-        same = np.unique(key, return_inverse=True)[1]
-        return _sums_by(self.block, self.evidence), _sums_by(same, self.evidence)
-
     @property
     def blocks_per_item(self) -> Index:
         """Number of annotators, or of groups, with labels for each item, shape (N,)."""

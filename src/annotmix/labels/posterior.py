@@ -229,11 +229,16 @@ def accuracy_interval(n: Any, right: Any, unsure: Any) -> tuple[Floats, Floats, 
     """
     mean = (right + 0.5) / (n + 1)
     variance = mean * (1 - mean) / (n + 2) + unsure / (n + 1) ** 2
+    return mean, *beta_interval(mean, variance)
+
+
+def beta_interval(mean: Any, variance: Any) -> tuple[Floats, Floats]:
+    """The ends of the 95 % interval of Beta distributions with these means and variances."""
     size = np.maximum(mean * (1 - mean) / variance - 1, 1e-3)
     low, high = (
         betaincinv(mean * size, (1 - mean) * size, p) for p in ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2)
     )
-    return mean, low, high
+    return low, high
 
 
 def _probabilities(pred_probs: Any, annotations: Annotations) -> Floats:

@@ -76,6 +76,8 @@ class Findings:
         One row per group of annotators who err together; None where no pair could be judged.
     unmatched : Unmatched
         Labels that were left out because their items were not found, and items that are not suggested.
+    kinds : mapping of str to DataFrame
+        Tables about people, models and rules, where --annotators told them apart.
     agreement : CrowdAgreement, optional
         How far the annotators agree; runs of older versions have none.
     """
@@ -96,6 +98,7 @@ class Findings:
     notes: list[str] = field(default_factory=list)
     groups: pd.DataFrame | None = None
     unmatched: Unmatched = NOTHING_UNMATCHED
+    kinds: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     agreement: CrowdAgreement | None = None
 
 

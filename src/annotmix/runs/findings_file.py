@@ -23,7 +23,7 @@ from annotmix._common.schema import (
     require_unique,
 )
 from annotmix.runs.findings import Findings
-from annotmix.runs.result_columns import TABLES, Column
+from annotmix.runs.result_columns import KIND_TABLES, TABLES, Column
 
 FORMAT = 3
 #: Types of the cells of a column, by the way in which the report shows it.
@@ -135,11 +135,14 @@ class FindingsFile(Strict):
     inputs: list[SavedInput]
     notes: list[str]
     unmatched: SavedUnmatched
+    kinds: dict[str, SavedTable] = msgspec.field(default_factory=dict)
     agreement: SavedAgreement | None = None
     groups: SavedTable | None = None
 
     def __post_init__(self) -> None:
         require_unique("classes", self.classes)
+        if unknown := self.kinds.keys() - KIND_TABLES.keys():
+            raise ValueError(f"there is no table {min(unknown)!r:.60} about kinds of annotators")
         for name in self.scores:
             if lost := _implied(name) - self.scores.keys():
                 raise ValueError(f"scores have {name!r:.60}, but not {min(lost)!r:.60}")
@@ -151,9 +154,10 @@ def to_frame(name: str, saved: SavedTable) -> pd.DataFrame:
     """A saved table as a DataFrame whose columns are the declared ones."""
     if saved.index != _INDEX.get(name):
         raise ValueError(f"the table {name} has the index {saved.index!r:.60}, expected {_INDEX.get(name)!r}")
-    if name in TABLES:
-        kinds = {column.name: _CELLS[column.kind] for column in TABLES[name] if column.kind != "matrix"}
-        needed = {column.name for column in TABLES[name] if column.needed}
+    declared = TABLES | KIND_TABLES
+    if name in declared:
+        kinds = {column.name: _CELLS[column.kind] for column in declared[name] if column.kind != "matrix"}
+        needed = {column.name for column in declared[name] if column.needed}
     elif name == "history":
         kinds = dict.fromkeys(saved.columns, float | None) | {"epoch": Count}
         needed = {"epoch", "loss"}
@@ -199,9 +203,11 @@ def require_consistent(findings: Findings) -> None:
     if findings.agreement is not None and set(findings.agreement.classes.index) != set(findings.classes):
         raise ValueError("the agreement is about other classes than the run")
     known = {"item": set(findings.items.index), "annotator": set(findings.annotators.index)}
+    if "crowd" in findings.kinds:  # annotators without labels may be suggested
+        known["annotator"] |= set(findings.kinds["crowd"]["annotator"])
     known["class"] = {*findings.classes, ""}  # "" where there is no label or no true class
-    for name, columns in TABLES.items():
-        table = getattr(findings, name)
+    for name, columns in (TABLES | KIND_TABLES).items():
+        table = getattr(findings, name) if name in TABLES else findings.kinds.get(name, pd.DataFrame())
         for column in columns:
             if table is not None and column.name in table:
                 _require_cells(name, column, table[column.name], known.get(column.kind))

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 import annotmix
 from annotmix._common.files import save_array, write_json
 from annotmix._common.spreadsheet import EXPLANATION
-from annotmix.estimators.suggestion import suggest_from
 from annotmix.labels.posterior import Posterior
 from annotmix.runs.crowd_agreement import crowd_agreement
 from annotmix.runs.evaluate import score
 from annotmix.runs.findings import Findings, Preview, doubts
 from annotmix.runs.folder import RunFolder
 from annotmix.runs.inputs import Inputs, Say, read_inputs, understood_lines
+from annotmix.runs.kind_tables import kind_tables, with_kinds, with_unparsed
 from annotmix.runs.leaks import leaks
 from annotmix.runs.models import history, model_name, parameters, train
 from annotmix.runs.prepare import ItemPreparation, fit_item_preparation
@@ -30,6 +30,7 @@ from annotmix.runs.request import DEFAULT_APPROACH, Request
 from annotmix.runs.result_columns import make_table
 from annotmix.runs.result_tables import classifier_proba, make_tables, with_times
 from annotmix.runs.storage import FEATURES, write_findings
+from annotmix.runs.suggest import suggest_for
 from annotmix.training.torchrun import by_torchrun
 
 if TYPE_CHECKING:
@@ -96,8 +97,13 @@ def _findings(
     tables = make_tables(posterior, classifier_proba(model, X))
     if inputs.times is not None:
         tables["labels"] = with_times(tables["labels"], inputs.times)
+    kinds = kind_tables(posterior, inputs.annotators, inputs.unparsed)
+    if inputs.unparsed:
+        tables["annotators"] = with_unparsed(tables["annotators"], inputs.unparsed)
+    if kinds:
+        tables["annotators"] = with_kinds(tables["annotators"], kinds["crowd"])
     suggestions = make_table(
-        "suggestions", suggest_from(posterior, SUGGESTIONS, exclude=inputs.unmatched.items)
+        "suggestions", suggest_for(posterior, kinds.get("crowd"), SUGGESTIONS, inputs.unmatched.items)
     )
     notes = [*inputs.notes, *doubts(tables["items"]), *_evidence(model_name(model), posterior)]
     notes.extend(posterior.dependence.warnings)
@@ -114,6 +120,7 @@ def _findings(
         inputs=[asdict(source) for source in inputs.sources],
         notes=notes,
         unmatched=inputs.unmatched,
+        kinds=kinds,
         agreement=crowd_agreement(posterior.annotations),
     )
     return score(findings, inputs.truth) if inputs.truth else findings

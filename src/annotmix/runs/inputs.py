@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from annotmix.labels.annotations import Annotations
 from annotmix.labels.coefficients import percent_agreement
 from annotmix.labels.names import locate
 from annotmix.reading import (
+    AnnotatorTable,
     Columns,
     Items,
     LabelData,
@@ -68,6 +69,10 @@ class Inputs:
         Labels that were left out because their items were not found.
     times : DataFrame, optional
         `item`, `annotator`, `label` and `time`, in seconds since 1970, where the files have times.
+    annotators : AnnotatorTable, optional
+        What the file of --annotators says about them.
+    unparsed : mapping of annotator to int
+        Answers that could not be read as a label.
     """
 
     annotations: Annotations
@@ -79,6 +84,8 @@ class Inputs:
     sources: list[Source]
     unmatched: Unmatched
     times: pd.DataFrame | None = None
+    annotators: AnnotatorTable | None = None
+    unparsed: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_inputs(request: Request, progress: bool) -> Inputs:
@@ -100,6 +107,8 @@ def read_inputs(request: Request, progress: bool) -> Inputs:
             lost, annotations.items[annotations.labels_per_item == 0].tolist(), items.unclear, items.kind
         ),
         _times(labelled),
+        labelled.annotators,
+        labelled.unparsed,
     )
 
 

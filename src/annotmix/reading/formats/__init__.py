@@ -36,6 +36,7 @@ class Columns:
         Column of the labels' weights, in a table with one row per label.
     annotators : tuple of str
         Columns of the annotators, in a table with one column per annotator; by default they are recognised.
+        Or one file with a table of annotators, see `annotmix.reading.annotator_table`.
     exclude : tuple of str
         Columns of such a table that are no annotators.
     text : str, optional
@@ -44,6 +45,8 @@ class Columns:
         Make one class of labels that differ only in upper and lower case or in spaces.
     rename : mapping of label to class
         Other names for labels; "" makes one a missing label.
+    known : tuple of str
+        The annotators in a file that `annotators` named; columns of these names are annotators, no others.
     """
 
     item: str | None = None
@@ -56,6 +59,7 @@ class Columns:
     text: str | None = None
     fold_case: bool = False
     rename: Mapping[str, str] = field(default_factory=dict)
+    known: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +79,8 @@ class LabelRows:
         When a label was given, in seconds since 1970 (UTC); nan where it is unknown.
     used : tuple of str
         Columns of a table that hold annotators, labels, weights and times, and so are no features.
+    unparsed : array of bool, shape (n,), optional
+        Whether a row is an answer that could not be parsed; by default every row without a label is.
     """
 
     item: NDArray[Any]
@@ -85,6 +91,7 @@ class LabelRows:
     weight: NDArray[np.float64] | None = None
     time: NDArray[np.float64] | None = None
     used: tuple[str, ...] = ()
+    unparsed: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from annotmix.runs.report.opening import opening
 from annotmix.runs.report.over_time import over_time
 from annotmix.runs.report.page import page, section, table
 from annotmix.runs.report.payload import ShownTable, payload, shown_tables
+from annotmix.runs.report.people_and_models import people_and_models
 from annotmix.runs.result_columns import Column
 
 #: Rows of a table without a script, as in the preview of a mail.
@@ -49,6 +50,7 @@ def run_page(findings: Findings) -> str:
     data = payload(findings, shown)
     sections: dict[str, tuple[str, Content]] = {
         "annotators": ("Annotators", _annotators(findings, shown["annotators"])),
+        "kinds": ("People and models", people_and_models(findings)),
         "together": ("Annotators who err together", err_together(findings)),
         "labels": ("Labels most likely wrong", _labels(findings, shown["labels"])),
         "agreement": ("How far annotators agree", agreement(findings)),
