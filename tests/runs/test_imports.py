@@ -44,9 +44,10 @@ def test_commands_about_a_finished_run_need_neither_torch_nor_scikit_learn(probl
     assert loaded["annotmix.runs"] > 10
 
 
-def test_aggregation_needs_neither_torch_nor_scikit_learn(problem):
+def test_aggregation_and_agreement_need_neither_torch_nor_scikit_learn(problem):
     methods = ("posterior", "ds", "mv")
-    loaded = n_modules(*(("aggregate", problem / "labels.csv", "--method", m, "--quiet") for m in methods))
+    aggregated = [("aggregate", problem / "labels.csv", "--method", m, "--quiet") for m in methods]
+    loaded = n_modules(*aggregated, ("agreement", problem / "labels.csv", "--quiet"))
     assert {name: loaded[name] for name in HEAVY} == dict.fromkeys(HEAVY, 0)
 
 

@@ -20,7 +20,8 @@ A classifier that has seen a label confirms it; one that has not can correct it.
 together more often than if they were independent, hence β < 1; a single label has no such company. π are the
 class shares that labels alone suggest; these are off by some 25 %, so log π is shrunken towards equal shares,
 s = max(0, 1 − 0.06 / Var(log π)). Annotators are described by θ, for three levels of difficulty of the items
-(entropy of p̂): there is no annotator network.
+(entropy of p̂): there is no annotator network. Labels of annotators who copy each other count less
+(`annotmix.labels.dependence`).
 
 Ours. It combines Dawid & Skene (Applied Statistics 28, 1979), mixup (Zhang et al., ICLR 2018) and
 cross-fitting (Chernozhukov et al., The Econometrics Journal 21, 2018); docs/results/annot-mix-plus.md has
@@ -117,12 +118,12 @@ class AnnotMixPlus(Approach):
     def begin(self, annotations: Annotations, rng: np.random.Generator) -> None:
         """Split the items into folds and take the first q from the labels alone."""
         device = self.cuts.device
-        self.labels = Labelled(annotations, device)
-        n_labels = torch.tensor(annotations.labels_per_item, device=device)
+        self.evidence = Evidence(annotations, self.gold)
+        self.labels = Labelled(annotations, device, self.evidence.groups)
+        n_labels = torch.tensor(self.evidence.labelled.n_labels, device=device)
         self.weight, self.labelled = self._label_weight(n_labels), n_labels > 0
         dealt = rng.permutation(annotations.n_items) % max(self.folds, 1)
         self.fold = torch.from_numpy(dealt).to(device)
-        self.evidence = Evidence(annotations, self.gold)
         self.q = torch.tensor(self.evidence.alone.q, dtype=torch.float32, device=device)
         self.share = self.q[self.labelled].mean(dim=0)
 
@@ -136,9 +137,9 @@ class AnnotMixPlus(Approach):
             partner = torch.from_numpy(mixup.pair_within(fold.cpu().numpy(), rng)).to(fold.device)
             lam = mixup.coefficients(len(fold), self.alpha, rng).to(fold.device)
             x, q = mixup.mix(x, partner, lam), mixup.mix(q, partner, lam)
-        if self.classifier.others is None:
+        if self.classifier.stack is None:
             return -(q * self.classifier.log_proba(self.classifier.features(x))).sum() / len(q)
-        log_p = self.classifier.every_log_proba(x)
+        log_p: Tensor = self.classifier.stack(x)  # (B, 1 + K, C), the final classifier first
         # every classifier has the mean over the items that it may see; the final one sees all
         seen = fold.unsqueeze(1) != torch.arange(-1, self.folds, device=fold.device)  # (B, 1 + K)
         share = seen / seen.sum(dim=0).clamp_min(1)
@@ -186,12 +187,18 @@ class AnnotMixPlus(Approach):
     def _unseen_log_proba(self, X: Features) -> Tensor:
         """log p̂, shape (N, C): of every item by the classifier that has not seen it."""
         assert self.fold is not None
-        fold, own, others = self.fold, self.classifier.own, self.classifier.others
+        fold, stack = self.fold, self.classifier.stack
+        networks = [self.classifier.first] if stack is None else []
+        networks += [] if stack is None else [stack.member(1 + k) for k in range(self.folds)]
+        for network in networks:
+            network.eval()
 
         def unseen(rows: slice, x: Tensor) -> Tensor:
-            if others is None:
-                return own.log_proba(own.features(x))
-            log_p: Tensor = others(x)[torch.arange(len(x), device=x.device), fold[rows]]
+            log_p = x.new_empty(len(x), self.classifier.n_classes, dtype=torch.float32)
+            for k, network in enumerate(networks):
+                here = torch.nonzero(fold[rows] == k).flatten()
+                part = network.log_proba(network.features(x.index_select(0, here)))
+                log_p.index_copy_(0, here, part)
             return log_p
 
         self.eval()

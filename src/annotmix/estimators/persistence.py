@@ -22,6 +22,7 @@ from annotmix.estimators.parameters import Network, check_parameters
 from annotmix.estimators.preparation import Preparation
 from annotmix.labels.annotations import Annotations
 from annotmix.networks.devices import pick_device
+from annotmix.networks.generator import borrowed_generator
 from annotmix.training.loop import INITIALISATION, randomness
 from annotmix.training.tensor_files import ModelFileError, save_model
 from annotmix.training.tensor_layout import Layout, require_layout
@@ -164,7 +165,7 @@ def _require_weights(
     """Refuse tensors that are not those of the networks that the facts describe; nothing is allocated."""
     # a backbone of the caller runs a batch when it is copied, which a module without memory may not do
     place = "cpu" if isinstance(model.backbone, torch.nn.Module) else "meta"
-    with torch.device(place), torch.random.fork_rng():
+    with torch.device(place), borrowed_generator():
         module = model._make_module(facts.n_modelled, described)
         n_bytes = sum(t.nbytes for t in module.state_dict().values())
         module.finish()

@@ -15,6 +15,7 @@ from annotmix._common.words import some
 from annotmix.labels import display
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.confusion import Confusion, Floats, Labelled
+from annotmix.labels.err_together import ErrTogether
 from annotmix.labels.evidence import Answer, Evidence, Weights
 from annotmix.labels.forms import labels_alone
 from annotmix.labels.named import class_table, confusion_table, gold_positions, index_of
@@ -84,6 +85,11 @@ class Posterior:
         """One row per annotator: `accuracy`, its 95 % interval `low` and `high`, and `n_labels`."""
         return annotator_table(self.annotations, self.answer.q)
 
+    @cached_property
+    def dependence(self) -> ErrTogether:
+        """Annotators who err together: pairs, groups, and the effective number of votes of every item."""
+        return ErrTogether(self.annotations, self.answer)
+
     def confusion(self, annotators: Iterable[Any] | None = None) -> pd.DataFrame:
         """P(label | class) of all or the named annotators: `confusion().loc[annotator]` is a matrix.
 
@@ -150,8 +156,8 @@ def posterior(
     Returns
     -------
     Posterior
-        With `consensus`, `label_quality`, `annotators`, `confusion`, `weights` and `likelihood`. Without
-        `pred_probs` it is a shrunken Dawid–Skene.
+        With `consensus`, `label_quality`, `annotators`, `confusion`, `dependence`, `weights` and
+        `likelihood`. Without `pred_probs` it is a shrunken Dawid–Skene.
 
     Examples
     --------

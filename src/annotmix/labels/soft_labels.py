@@ -65,7 +65,7 @@ class SoftLabels:
         a = self.annotations = annotations
         self._answer = answer
         inside = slice(None) if group is None else np.flatnonzero(np.isin(a.annotator, group))
-        weight, where = answer.confusion.labelled.weight[inside], (a.item[inside], a.label[inside])
+        weight, where = answer.confusion.labelled.evidence[inside], (a.item[inside], a.label[inside])
         self._votes = csr_array((weight, where), shape=(a.n_items, a.n_classes))
         self._votes.sum_duplicates()
         #: Σ w q of labels, indexed [k, c]
@@ -116,10 +116,17 @@ class SoftLabels:
     def _left_out(self, inside: Index) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
         """For labels whose item has others: the others' weight for its class, in all; Σ_c q_c θ̄; its weight.
 
-        q is the posterior without the labels of the label's annotator, θ̄ is counted without them.
+        q is the posterior without the labels of the label's annotator (or group, where annotators err
+        together), and neither the votes nor θ̄ count them.
         """
         a, answer, labelled = self.annotations, self._answer, self._answer.confusion.labelled
         C, rho, total = a.n_classes, answer.weights.correlation, self._votes.sum(axis=1)
+        weight = np.zeros(len(a))
+        weight[inside] = labelled.evidence[inside]
+        block = labelled.block
+        own = np.bincount(block, weight)[block]
+        of_class = np.unique(block * C + a.label, return_inverse=True)[1]
+        same = np.bincount(of_class, weight)[of_class]
         nothing = np.zeros(0)
         yield nothing, nothing, nothing, nothing
         for items, labels in labelled.pieces():
@@ -128,17 +135,18 @@ class SoftLabels:
                 said *= answer.weights.annotators[a.annotator[labels], None]
             sums = labelled.item_sums(said, items, labels)
             at = inside[np.searchsorted(inside, labels.start) : np.searchsorted(inside, labels.stop)]
-            at = at[total[a.item[at]] > labelled.own_weight[at] + TINY]
-            item, label, weight, own = a.item[at], a.label[at], labelled.weight[at], labelled.own_weight[at]
-            exponent = [label_exponent(labelled.n_labels[item] - less, rho)[:, None] for less in (0, 1)]
+            at = at[total[a.item[at]] > own[at] + TINY]
+            item, label, here = a.item[at], a.label[at], at - labels.start
+            with_all = label_exponent(labelled.n_labels[item], rho)[:, None]
+            without = label_exponent(labelled.n_others(items, labels)[here], rho)[:, None]
             joint = np.log(np.maximum(answer.q[item], TINY))
-            joint += (exponent[1] - exponent[0]) * sums[item - items.start]
-            joint -= exponent[1] * labelled.pair_sums(said, labels)[at - labels.start]
-            counts = self._counts[label] - weight[:, None] * answer.q[item]
-            others = np.maximum(self._total - own[:, None] * answer.q[item], 0) + EVEN
+            joint += (without - with_all) * sums[item - items.start]
+            joint -= without * labelled.block_sums(said, labels)[here]
+            counts = self._counts[label] - same[at, None] * answer.q[item]
+            others = np.maximum(self._total - own[at, None] * answer.q[item], 0) + EVEN
             theta = (np.maximum(counts, 0) + EVEN / C) / others
             explained = np.einsum("pc,pc->p", softmax(joint), theta)
-            yield self._votes[item, label] - weight, total[item] - own, explained, weight
+            yield self._votes[item, label] - same[at], total[item] - own[at], explained, weight[at]
 
     def __repr__(self) -> str:
         return f"SoftLabels({self._summary})"

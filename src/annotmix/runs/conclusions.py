@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from annotmix.labels.err_together import DECIDES
 from annotmix.labels.posterior import n_probably_wrong
 from annotmix.labels.soft_labels import SURE
 from annotmix.runs.findings import Findings, doubts
@@ -132,7 +133,7 @@ def disagreement(rise: float) -> str:
 
 def warnings_of(findings: Findings) -> list[str]:
     """Messages that a reader must not miss: labels left out, doubts, useless or leaking features."""
-    missed = [note for note in findings.notes if "not help" in note or LEAKS in note]
+    missed = [note for note in findings.notes if any(part in note for part in ("not help", LEAKS, DECIDES))]
     unmatched = [findings.unmatched.note] if findings.unmatched.note else []
     weights = findings.settings.get("posterior")
     rise = weights.get("rise by votes", 0.0) if isinstance(weights, Mapping) else 0.0

@@ -72,6 +72,8 @@ class Findings:
         The files read: `role`, `name`, `sha256`, `rows`.
     notes : list of str
         Messages of the run, about imputed values, dropped rows and unmatched items.
+    groups : DataFrame, optional
+        One row per group of annotators who err together; None where no pair could be judged.
     unmatched : Unmatched
         Labels that were left out because their items were not found, and items that are not suggested.
     kinds : mapping of str to DataFrame
@@ -94,6 +96,7 @@ class Findings:
     settings: Mapping[str, Any] = field(default_factory=dict)
     inputs: list[Mapping[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    groups: pd.DataFrame | None = None
     unmatched: Unmatched = NOTHING_UNMATCHED
     kinds: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     agreement: CrowdAgreement | None = None

@@ -106,6 +106,8 @@ class SavedWeights(Strict, rename=lambda name: name.replace("_", " ")):
     helps: bool = False
     out_of_fold: bool = False
     rise_by_votes: float = 0.0
+    pairs_judged: Count = 0
+    votes: float | None = None
 
     def __post_init__(self) -> None:
         if self.correlation is not None and not 0 <= self.correlation <= 1:
@@ -135,6 +137,7 @@ class FindingsFile(Strict):
     unmatched: SavedUnmatched
     kinds: dict[str, SavedTable] = msgspec.field(default_factory=dict)
     agreement: SavedAgreement | None = None
+    groups: SavedTable | None = None
 
     def __post_init__(self) -> None:
         require_unique("classes", self.classes)
@@ -206,7 +209,7 @@ def require_consistent(findings: Findings) -> None:
     for name, columns in (TABLES | KIND_TABLES).items():
         table = getattr(findings, name) if name in TABLES else findings.kinds.get(name, pd.DataFrame())
         for column in columns:
-            if column.name in table:
+            if table is not None and column.name in table:
                 _require_cells(name, column, table[column.name], known.get(column.kind))
 
 

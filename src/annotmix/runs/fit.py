@@ -106,6 +106,7 @@ def _findings(
         "suggestions", suggest_for(posterior, kinds.get("crowd"), SUGGESTIONS, inputs.unmatched.items)
     )
     notes = [*inputs.notes, *doubts(tables["items"]), *_evidence(model_name(model), posterior)]
+    notes.extend(posterior.dependence.warnings)
     if inputs.unmatched.note:
         notes.insert(0, inputs.unmatched.note)
     findings = Findings(
@@ -168,6 +169,8 @@ def _weights(posterior: Posterior) -> dict[str, Any]:
         "helps": posterior.helps,
         "out of fold": not bool(np.isnan(rise)),
         "rise by votes": float(posterior.soft_labels().rise),
+        "pairs judged": len(posterior.dependence.pairs),
+        "votes": posterior.dependence.n_votes,
     }
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from annotmix._common.schema import read_json
 from annotmix.encoders import efficientnet, encoder_from_dict, pictures
 from annotmix.reading.items import image_files
 from annotmix.runs.prepare import ItemPreparation
@@ -18,6 +19,18 @@ from annotmix.runs.prepare import ItemPreparation
 FEATURES, PIXELS = "features", "pixels"
 #: The one encoder that an ONNX file can include.
 INCLUDED = f"image:{efficientnet.NAME}"
+
+
+class _RunRequest(msgspec.Struct):
+    """The part of a request that says where the pictures were."""
+
+    images: str | None = None
+
+
+class _RunFile(msgspec.Struct):
+    """The part of `run.json` that is read again."""
+
+    request: _RunRequest
 
 
 class PictureClassifier(nn.Module):
@@ -63,7 +76,7 @@ def load_encoder() -> nn.Module:
 
 def some_pictures(run: Path, items: ItemPreparation, n: int) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     """Pixels, shape (n, 224, 224, 3), of some pictures in the folder of a run, and their features."""
-    folder = Path(json.loads((run / "run.json").read_text("utf-8"))["request"].get("images") or ".")
+    folder = Path(read_json(run / "run.json", _RunFile).request.images or ".")
     paths, squares = list[Path](), list[NDArray[np.uint8]]()
     for path in image_files(folder):
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,6 +18,8 @@ from annotmix.reading import Items
 
 #: Encoders that need no download at run time.
 ENCODERS = {"text": "text:minilm", "images": "image:efficientnet-lite0"}
+#: The number of a column of an encoder; the widest encoders have some thousand.
+_COLUMN = re.compile("0|[1-9][0-9]{0,4}")
 
 
 class SavedItems(Strict):
@@ -37,6 +40,10 @@ class PreparationFile(Strict):
 
     items: SavedItems
     preparation: SavedPreparation
+
+    def __post_init__(self) -> None:
+        if self.items.encoder is not None and not all(map(_COLUMN.fullmatch, self.preparation.numeric)):
+            raise ValueError("numeric must be the numbers of an encoder's columns")
 
 
 @dataclass(frozen=True, eq=False)

@@ -173,6 +173,19 @@ TABLES = {
         Column("performance", "share", "chance that this annotator is right", "Chance of a right label"),
         Column("cost", "number", "cost of the label", "Cost", needed=False),
     ),
+    "groups": (
+        Column("annotators", "text", "annotators who err together", "Annotators"),
+        Column("n_annotators", "count", "number of annotators", "Number"),
+        Column("n_labels", "number", "mean number of their labels for an item with two or more", "Labels"),
+        Column("votes", "number", "number of independent labels that these are worth", "Worth"),
+        Column(
+            "decides",
+            "share",
+            "share of items with another label where each of them counts fully than where they count as one",
+            "Decides",
+        ),
+        Column("counts_less", "flag", "whether their labels count less in the label found"),
+    ),
 }
 
 #: A share for each kind of annotators that has labels.

@@ -52,6 +52,7 @@ def make_tables(posterior: Posterior, classifier: Floats) -> dict[str, Any]:
         "annotators": annotator_table(posterior),
         "labels": label_table(posterior),
         "confusion": ConfusionMatrices.counted(posterior.counted, best_first),
+        "groups": group_table(posterior),
     }
 
 
@@ -133,6 +134,15 @@ def _frequent_confusion(posterior: Posterior, who: Index) -> tuple[list[str], Fl
         f"{classes[c]} → {classes[k]}" if ok else "" for c, k, ok in zip(true, label, enough, strict=True)
     ]
     return names, np.where(enough, entries(posterior.counted, who, true, label), np.nan)
+
+
+def group_table(posterior: Posterior) -> pd.DataFrame | None:
+    """One row per group of annotators who err together; None where no pair could be judged."""
+    together = posterior.dependence
+    if together.answer.dependence is None or not len(together.answer.dependence.first):
+        return None
+    names = [", ".join(str(name) for name in group) for group in together.groups["annotators"]]
+    return make_table("groups", together.groups.assign(annotators=np.array(names, dtype=object)))
 
 
 def label_table(posterior: Posterior) -> pd.DataFrame:

@@ -66,6 +66,7 @@ def save_findings(folder: Path, findings: Findings) -> None:
         "unmatched": findings.unmatched._asdict(),
         "kinds": {name: _table_to_json(table) for name, table in findings.kinds.items()},
         "agreement": None if findings.agreement is None else _agreement_to_json(findings.agreement),
+        "groups": None if findings.groups is None else _table_to_json(findings.groups),
     }
     save_array(folder / "confusion.npy", findings.confusion.to_array())
     write_text(folder / "findings.json", json.dumps(saved, ensure_ascii=False, allow_nan=False))
@@ -91,6 +92,7 @@ def load_findings(folder: Path) -> Findings:
             unmatched=Unmatched(saved.unmatched.note, saved.unmatched.items),
             kinds={name: to_frame(name, table) for name, table in saved.kinds.items()},
             agreement=None if saved.agreement is None else _agreement_from_json(saved.agreement),
+            groups=None if saved.groups is None else to_frame("groups", saved.groups),
             **{name: to_frame(name, getattr(saved.tables, name)) for name in _TABLES},
         )
         require_consistent(findings)

@@ -11,7 +11,8 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
-from annotmix._common.files import remove_temporary, write_atomically, write_bytes
+from annotmix._common.files import FINISHED, remove_temporary, write_atomically, write_bytes
 from annotmix._common.locks import hold
 from annotmix._common.schema import Strict, decode, read_json
 from annotmix.training.tensor_layout import Layout, read_layout, require_memory
@@ -130,7 +131,8 @@ def load_model(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read what `save_model` wrote; nothing in the files is executed.
 
-    Beside a process that saves, it is the old model or the new one; no lock is needed.
+    Beside a process that saves, or that replaces the whole folder together with its neighbours, it is the old
+    model or the new one; no lock is needed.
 
     Parameters
     ----------
@@ -140,21 +142,36 @@ def load_model(
         where they do not fit. Returns the function that reads the tensors, None for `load_file`.
     """
     while True:
-        before = _changed(folder)
+        place, before = _find(Path(folder))
         try:
-            return _load_once(Path(folder), check)
+            return _load_once(place, check)
         except (OSError, RuntimeError, ModelFileError):  # torch has a RuntimeError for a file that is gone
-            if _changed(folder) == before:
+            if _find(Path(folder)) == (place, before):
                 raise  # nobody has replaced the model while it was read
 
 
-def _changed(folder: str | os.PathLike[str]) -> tuple[int, int] | None:
-    """What tells one `model.json` from the next."""
-    try:
-        status = os.stat(os.path.join(folder, "model.json"))
-    except (OSError, ValueError):
-        return None
-    return status.st_ino, status.st_mtime_ns
+def _find(folder: Path) -> tuple[Path, tuple[int, ...] | None]:
+    """Where the model is, and something that tells it from the next one there.
+
+    While a run is replaced, the folder has no place of its own for a moment: the new one is still in a folder
+    of finished parts beside it, also where the process was killed just then.
+    """
+    for place in (folder, *_finished(folder)):
+        with suppress(OSError, ValueError):
+            status = os.stat(place / "model.json")
+            return place, (status.st_ino, status.st_mtime_ns)
+    with suppress(OSError, ValueError):
+        return folder, (os.stat(os.path.dirname(os.path.realpath(folder))).st_mtime_ns,)
+    return folder, None
+
+
+def _finished(folder: Path) -> Iterator[Path]:
+    """Where a folder may wait to take its place."""
+    with suppress(OSError, ValueError):
+        own = Path(os.path.realpath(folder))
+        for path in own.parent.iterdir():
+            if path.name.startswith(FINISHED) and path.is_dir() and not path.is_symlink():
+                yield path / own.name
 
 
 def _load_once(folder: Path, check: Check | None) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import some_findings
-from helpers.markup import Balance
+from helpers.markup import Balance, words
 from helpers.some_findings import IMG, bare, invented, small
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -43,12 +43,6 @@ def decoded(text, dtype=np.uint8):
 
 def embedded(html):
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', html).group(1))
-
-
-def words(html):
-    """The text of a page, without style and script."""
-    bare = re.sub(r"<(style|script).*?</\1>", "", html, flags=re.DOTALL)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", bare))
 
 
 @settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])

@@ -14,6 +14,7 @@ from annotmix.runs.conclusions import counts_of
 from annotmix.runs.findings import Findings
 from annotmix.runs.report.agreement import agreement
 from annotmix.runs.report.charts import Content, balance, checked, learning
+from annotmix.runs.report.err_together import err_together
 from annotmix.runs.report.formatting import between, count, named, share, whole
 from annotmix.runs.report.making import making
 from annotmix.runs.report.markup import Markup, element, join
@@ -50,6 +51,7 @@ def run_page(findings: Findings) -> str:
     sections: dict[str, tuple[str, Content]] = {
         "annotators": ("Annotators", _annotators(findings, shown["annotators"])),
         "kinds": ("People and models", people_and_models(findings)),
+        "together": ("Annotators who err together", err_together(findings)),
         "labels": ("Labels most likely wrong", _labels(findings, shown["labels"])),
         "agreement": ("How far annotators agree", agreement(findings)),
         "disputed": ("Items where the crowd disagrees", _disputed(findings, shown["disputed"])),
