@@ -1,8 +1,8 @@
 """The decisions of reviewers about items: one SQLite file, which several reviewers write at once.
 
-A decision is on the disk before `add` returns. The newest decision of a reviewer about an item counts, unless
-it was taken back; nothing is ever overwritten. The true class of an item is the one that most of its reviewers
-chose; with a tie there is none.
+A decision is on the disk before `add` returns. The newest decision of a reviewer about an item counts,
+unless it was taken back; nothing is ever overwritten. The true class of an item is the one that most of its
+reviewers chose; with a tie there is none.
 """
 
 from __future__ import annotations
