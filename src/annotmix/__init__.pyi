@@ -29,6 +29,8 @@ from annotmix.estimators.classifiers import TrueBaseClassifier as TrueBaseClassi
 from annotmix.estimators.classifiers import UnionNetClassifier as UnionNetClassifier
 from annotmix.estimators.crowd import CrowdClassifier as CrowdClassifier
 from annotmix.labels import Annotations as Annotations
+from annotmix.labels import LabelSets as LabelSets
+from annotmix.labels import MultiLabelPosterior as MultiLabelPosterior
 from annotmix.labels import Posterior as Posterior
 from annotmix.labels import aggregate as aggregate
 from annotmix.labels import dawid_skene as dawid_skene
