@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -109,8 +109,7 @@ class MultiLabelPosterior:
     @cached_property
     def right(self) -> Floats:
         """Probability that an answer is right about a class, shape (n_answers, n_classes)."""
-        q = self.q[self.label_sets.item]
-        return np.where(self.label_sets.chosen, q, 1 - q)
+        return chance_right(self.label_sets, self.q)
 
     @cached_property
     def label_quality(self) -> pd.DataFrame:
@@ -137,27 +136,7 @@ class MultiLabelPosterior:
         counts once, whatever the number of classes. `sensitivity` is the share of the right classes that the
         annotator chose, `specificity` the share of the wrong classes that the annotator left out.
         """
-        sets, M = self.label_sets, self.label_sets.n_annotators
-        right, unsure = self.right.mean(axis=1), (self.right * (1 - self.right)).mean(axis=1)
-        mean, low, high = accuracy_interval(
-            sets.labels_per_annotator,
-            np.bincount(sets.annotator, right, M),
-            np.bincount(sets.annotator, unsure, M),
-        )
-        chosen, true = (part.sum(axis=1) for part in self._chosen)
-        left_out, false = (part.sum(axis=1) for part in self._left_out)
-        table = pd.DataFrame(
-            {
-                "accuracy": mean,
-                "low": low,
-                "high": high,
-                "n_labels": sets.labels_per_annotator,
-                "sensitivity": _share(chosen, true),
-                "specificity": _share(left_out, false),
-            },
-            index=index_of(sets.annotators, "annotator"),
-        )
-        return table.sort_values("low", ascending=False, kind="stable")
+        return set_annotators(self.label_sets, self.q)
 
     @cached_property
     def annotators_by_class(self) -> pd.DataFrame:
@@ -168,14 +147,14 @@ class MultiLabelPosterior:
         """
         sets = self.label_sets
         names = [index_of(sets.annotators, "annotator"), index_of(sets.classes, "class")]
-        (chosen, true), (left_out, false) = self._chosen, self._left_out
+        chosen, true, left_out, false = self._rates
         return pd.DataFrame(
             {
                 "accuracy": _share(chosen + left_out, true + false).ravel(),
                 "sensitivity": _share(chosen, true).ravel(),
                 "specificity": _share(left_out, false).ravel(),
                 "n_true": true.ravel(),
-                "n_chosen": self._sums(sets.chosen).ravel(),
+                "n_chosen": _by_annotator(sets, sets.chosen).ravel(),
             },
             index=pd.MultiIndex.from_product(names),
         )
@@ -189,7 +168,7 @@ class MultiLabelPosterior:
         the number of answers that are probably wrong about it.
         """
         sets, answered = self.label_sets, self.label_sets.labels_per_item > 0
-        (chosen, true), (left_out, false) = self._chosen, self._left_out
+        chosen, true, left_out, false = self._rates
         nothing = np.full(sets.n_classes, np.nan)
         return pd.DataFrame(
             {
@@ -208,22 +187,8 @@ class MultiLabelPosterior:
         return self.of(name).confusion(annotators)
 
     @cached_property
-    def _chosen(self) -> tuple[Floats, Floats]:
-        """Expected right classes that annotators chose, and that there were; shapes (M, C)."""
-        q = self.q[self.label_sets.item]
-        return self._sums(q * self.label_sets.chosen), self._sums(q)
-
-    @cached_property
-    def _left_out(self) -> tuple[Floats, Floats]:
-        """Expected wrong classes that annotators left out, and that there were; shapes (M, C)."""
-        wrong = 1 - self.q[self.label_sets.item]
-        return self._sums(wrong * ~self.label_sets.chosen), self._sums(wrong)
-
-    def _sums(self, values: Any) -> Floats:
-        """Sums of values of the answers, shape (n_answers, n_classes), by annotator."""
-        sets = self.label_sets
-        sums = [np.bincount(sets.annotator, column, sets.n_annotators) for column in values.T]
-        return np.stack(sums, axis=1) if sums else np.zeros((sets.n_annotators, 0))
+    def _rates(self) -> Rates:
+        return Rates.of(self.label_sets, self.q)
 
     def __repr__(self) -> str:
         return f"MultiLabelPosterior({self._summary})"
@@ -259,6 +224,60 @@ def set_posterior(
             by_class.append(ClassPosterior(evidence.annotations, evidence.combine(own)))
             progress.advance()
     return MultiLabelPosterior(sets, tuple(by_class))
+
+
+class Rates(NamedTuple):
+    """Expected numbers of answers about a class, by annotator and class; shapes (M, C).
+
+    `chosen` of the `true` classes of the answered items were chosen, `left_out` of the `false` ones were not.
+    """
+
+    chosen: Floats
+    true: Floats
+    left_out: Floats
+    false: Floats
+
+    @classmethod
+    def of(cls, sets: LabelSets, q: Floats) -> Rates:
+        """Those of answers, given the probability that a class belongs to an item, shape (N, C)."""
+        p, chosen = q[sets.item], sets.chosen
+        values = (p * chosen, p, (1 - p) * ~chosen, 1 - p)
+        return cls(*(_by_annotator(sets, own) for own in values))
+
+
+def _by_annotator(sets: LabelSets, values: Any) -> Floats:
+    """Sums of values of the answers, shape (n_answers, C), by annotator."""
+    sums = [np.bincount(sets.annotator, column, sets.n_annotators) for column in values.T]
+    return np.stack(sums, axis=1) if sums else np.zeros((sets.n_annotators, 0))
+
+
+def chance_right(sets: LabelSets, q: Floats) -> Floats:
+    """Probability that an answer is right about a class, shape (n_answers, C), of q, shape (n_items, C)."""
+    p = q[sets.item]
+    return np.where(sets.chosen, p, 1 - p)
+
+
+def set_annotators(sets: LabelSets, q: Floats) -> pd.DataFrame:
+    """`MultiLabelPosterior.annotators` for any probabilities q, shape (n_items, n_classes)."""
+    M, right = sets.n_annotators, chance_right(sets, q)
+    mean, low, high = accuracy_interval(
+        sets.labels_per_annotator,
+        np.bincount(sets.annotator, right.mean(axis=1), M),
+        np.bincount(sets.annotator, (right * (1 - right)).mean(axis=1), M),
+    )
+    chosen, true, left_out, false = (part.sum(axis=1) for part in Rates.of(sets, q))
+    table = pd.DataFrame(
+        {
+            "accuracy": mean,
+            "low": low,
+            "high": high,
+            "n_labels": sets.labels_per_annotator,
+            "sensitivity": _share(chosen, true),
+            "specificity": _share(left_out, false),
+        },
+        index=index_of(sets.annotators, "annotator"),
+    )
+    return table.sort_values("low", ascending=False, kind="stable")
 
 
 def two_sided(p: Floats) -> Floats:

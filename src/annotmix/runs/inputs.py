@@ -114,6 +114,9 @@ def _columns(request: Request) -> Columns:
         request.text_column,
         request.fold_case,
         {} if request.rename_classes is None else read_rename(request.rename_classes),
+        several=request.multi_label,
+        delimiter=request.delimiter,
+        no_class=request.no_class,
     )
 
 

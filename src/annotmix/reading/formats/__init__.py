@@ -44,6 +44,12 @@ class Columns:
         Make one class of labels that differ only in upper and lower case or in spaces.
     rename : mapping of label to class
         Other names for labels; "" makes one a missing label.
+    several : bool
+        Read answers that may name several classes: every label is then a tuple of classes.
+    delimiter : str, optional
+        Separates classes in a cell; by default it is recognised.
+    no_class : tuple of str
+        Words for an answer without a class, besides an empty list and "(none)".
     """
 
     item: str | None = None
@@ -56,6 +62,9 @@ class Columns:
     text: str | None = None
     fold_case: bool = False
     rename: Mapping[str, str] = field(default_factory=dict)
+    several: bool = False
+    delimiter: str | None = None
+    no_class: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +74,7 @@ class LabelRows:
     Parameters
     ----------
     item, annotator, label : array of str or None, shape (n,)
+        With `Columns.several`, a label is a tuple of classes, which may be empty, or None.
     notes : list of str
         Notes about what was read, changed and left out.
     texts : mapping of item to text
