@@ -19,11 +19,14 @@ import annotmix
 from annotmix._common.schema import decode
 from annotmix._common.seeds import seed_of
 from annotmix.estimators.crowd import CrowdClassifier, seeded
-from annotmix.estimators.learnt_items import LearntItems
+from annotmix.estimators.crowd_sets import finish
+from annotmix.estimators.learnt_items import MEMBERS, LearntItems, require_members, restore_sets
 from annotmix.estimators.model_facts import CrowdFacts, names_or_none, names_to_json
 from annotmix.estimators.persistence import CROWD
 from annotmix.labels.evidence import Evidence
 from annotmix.labels.posterior import Posterior
+from annotmix.labels.set_evidence import evidence_by_class
+from annotmix.labels.set_posterior import ClassPosterior, MultiLabelPosterior, two_sided
 from annotmix.training.tensor_files import save_model
 from annotmix.training.tensor_layout import Layout
 
@@ -36,8 +39,10 @@ def save(model: CrowdClassifier, folder: str | os.PathLike[str]) -> None:
             'Only CrowdClassifier("logistic") and ("boosting") on an array of numbers can be saved, found '
             f"estimator={model.estimator!r} on {type(X).__name__}. joblib or skops save any other."
         )
-    annotations = model.posterior_.annotations
-    learnt = LearntItems(annotations, model.posterior_.answer.gold, np.zeros(len(X), np.int64))
+    several, posterior = model._learnt_sets, model.posterior_
+    annotations = posterior.label_sets.answers if several else posterior.annotations
+    gold = model._gold if several else posterior.answer.gold
+    learnt = LearntItems(annotations, gold, np.zeros(len(X), np.int64))
     tensors = learnt.to_tensors() | {
         "X": torch.tensor(X),
         "unseen": torch.tensor(model.unseen_proba_),
@@ -46,7 +51,7 @@ def save(model: CrowdClassifier, folder: str | os.PathLike[str]) -> None:
         "approach": CROWD,
         "annotmix": annotmix.__version__,
         "estimator": model.estimator,
-        "chosen": model._chosen,
+        "chosen": 0 if several else model._chosen,
         "cv": int(model.cv),
         "rounds": int(model.rounds),
         "n_rounds": model.n_rounds_,
@@ -55,6 +60,9 @@ def save(model: CrowdClassifier, folder: str | os.PathLike[str]) -> None:
         "annotators": names_to_json(model.annotators_),
         "items": names_or_none(annotations.items),
     }
+    if several:
+        tensors[MEMBERS] = torch.tensor(posterior.label_sets.members)
+        facts["by_class"] = list(zip(model._chosen_by_class, model._rounds_by_class, strict=True))
     save_model(folder, tensors, facts)
 
 
@@ -65,7 +73,13 @@ def restorer(facts: dict[str, Any], layout: Layout) -> Callable[[dict[str, Tenso
     n_items = LearntItems.require_layout(rest, None if saved.items is None else len(saved.items.values))
     shapes = {name: entry.shape for name, entry in rest.items()}
     width = shapes.get("X", [])[1:]
-    if shapes != {"X": [n_items, *width], "unseen": [n_items, len(saved.classes.values)]} or len(width) != 1:
+    expected = {"X": [n_items, *width], "unseen": [n_items, len(saved.classes.values)]}
+    if saved.by_class is not None:
+        require_members(rest, len(saved.classes.values))
+        expected[MEMBERS] = shapes[MEMBERS]
+        if len(saved.by_class) != len(saved.classes.values):
+            raise ValueError(f"by_class is about {len(saved.by_class)} classes.")
+    if shapes != expected or len(width) != 1:
         raise ValueError("the tensors of items and class probabilities do not fit the labels.")
     return partial(_restore, saved)
 
@@ -76,15 +90,36 @@ def _restore(saved: CrowdFacts, tensors: dict[str, Tensor]) -> CrowdClassifier:
     model = CrowdClassifier(
         saved.estimator, cv=saved.cv, rounds=saved.rounds, random_state=seed, progress=False
     )
+    model._seed = seed
     model.classes_, model.annotators_ = saved.classes.to_array(), saved.annotators.to_array()
     items = None if saved.items is None else saved.items.to_array()
+    model._learnt_sets = saved.by_class is not None
+    if saved.by_class is not None:
+        return _restore_sets(model, saved.by_class, tensors, items)
     learnt = LearntItems.from_tensors(tensors, items, model.annotators_, model.classes_)
     if learnt is None:
         raise ValueError("the labels are absent.")
     model.unseen_proba_, model.n_rounds_ = tensors["unseen"].numpy(), saved.n_rounds
-    model._seed, model._chosen = seed, saved.chosen
+    model._chosen = saved.chosen
     answer = Evidence(learnt.annotations, learnt.gold).combine(model.unseen_proba_)
     model.posterior_ = Posterior(learnt.annotations, answer)
     X = tensors["X"].numpy()
     model._finish(X, seeded(model._estimators(X)[model._chosen], seed))
+    return model
+
+
+def _restore_sets(
+    model: CrowdClassifier, by_class: list[tuple[int, int]], tensors: dict[str, Tensor], items: Any
+) -> CrowdClassifier:
+    """A classifier of label sets, its estimators fitted again."""
+    sets, gold, _ = restore_sets(tensors, items, model.annotators_, model.classes_)
+    model.unseen_proba_ = tensors["unseen"].numpy()
+    model._chosen_by_class, model._rounds_by_class = (list(part) for part in zip(*by_class, strict=True))
+    made = [
+        ClassPosterior(evidence.annotations, evidence.combine(two_sided(p)))
+        for evidence, p in zip(
+            evidence_by_class(sets, (gold[0], sets.members[gold[1]])), model.unseen_proba_.T, strict=True
+        )
+    ]
+    finish(model, tensors["X"].numpy(), MultiLabelPosterior(sets, tuple(made)), gold)
     return model

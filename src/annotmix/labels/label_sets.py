@@ -404,6 +404,22 @@ class LabelSets:
             object.__setattr__(made, name, value)
         return made
 
+    def with_gold(self, gold: pd.Series | Mapping[Any, Any] | None) -> tuple[LabelSets, tuple[Index, Index]]:
+        """The same answers with numbers also for true sets; rows of items and the numbers of their true sets.
+
+        Parameters
+        ----------
+        gold : Series or mapping of item to its classes
+        """
+        row, true = self.gold_sets(gold)
+        number = {own.tobytes(): place for place, own in enumerate(self.members)}
+        fresh = [own for own in true if number.setdefault(own.tobytes(), len(number)) >= len(self.members)]
+        distinct = list({own.tobytes(): own for own in fresh}.values())
+        members = np.vstack([self.members, *distinct]) if distinct else self.members
+        answers = self.answers._derive(classes=np.arange(len(members)))
+        numbers = np.array([number[own.tobytes()] for own in true], dtype=np.int64)
+        return LabelSets(answers, members, self.classes), (row, numbers)
+
     def gold_sets(self, gold: pd.Series | Mapping[Any, Any] | None) -> tuple[Index, Bools]:
         """Rows of the items whose true sets are known, shape (G,), and these sets, shape (G, n_classes)."""
         known = {} if gold is None else dict(gold.items())

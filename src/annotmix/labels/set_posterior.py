@@ -7,7 +7,7 @@ independently: the probability of a whole set is the product over its classes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -57,6 +57,21 @@ class MultiLabelPosterior:
         if at < 0:
             raise ValueError(f"{show(name)} is no class; the classes are {some(self.label_sets.classes)}.")
         return self.by_class[at]
+
+    def judge(self, sets: LabelSets, p: Floats | None, row: Index) -> MultiLabelPosterior:
+        """The posterior of items that may be others, answered by the same annotators.
+
+        `p` are probabilities of the classes, shape (n, n_classes), and `row` is each item's place among the
+        items of this posterior, -1 for new ones; see `Answer.judge`.
+        """
+        made = []
+        for column, (own, name) in enumerate(
+            zip(self.by_class, self.label_sets.classes.tolist(), strict=True)
+        ):
+            labels = sets.binary(name)
+            q = own.answer.judge(labels, None if p is None else two_sided(p[:, column]), row)
+            made.append(ClassPosterior(labels, replace(own.answer, q=q)))
+        return MultiLabelPosterior(sets, tuple(made))
 
     @cached_property
     def q(self) -> Floats:
@@ -147,7 +162,7 @@ class MultiLabelPosterior:
         """
         sets = self.label_sets
         names = [index_of(sets.annotators, "annotator"), index_of(sets.classes, "class")]
-        chosen, true, left_out, false = self._rates
+        chosen, true, left_out, false = self.rates
         return pd.DataFrame(
             {
                 "accuracy": _share(chosen + left_out, true + false).ravel(),
@@ -168,7 +183,7 @@ class MultiLabelPosterior:
         the number of answers that are probably wrong about it.
         """
         sets, answered = self.label_sets, self.label_sets.labels_per_item > 0
-        chosen, true, left_out, false = self._rates
+        chosen, true, left_out, false = self.rates
         nothing = np.full(sets.n_classes, np.nan)
         return pd.DataFrame(
             {
@@ -187,7 +202,8 @@ class MultiLabelPosterior:
         return self.of(name).confusion(annotators)
 
     @cached_property
-    def _rates(self) -> Rates:
+    def rates(self) -> Rates:
+        """Expected numbers of right and wrong answers, by annotator and class."""
         return Rates.of(self.label_sets, self.q)
 
     def __repr__(self) -> str:

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from annotmix.runs.confusion_matrices import ConfusionMatrices
+from annotmix.runs.set_findings import SetFindings
 from annotmix.runs.unmatched import NOTHING_UNMATCHED, Unmatched
 
 #: With a mean probability of the labels found below this, labels and classifier say too little.
@@ -73,6 +74,9 @@ class Findings:
         Messages of the run, about imputed values, dropped rows and unmatched items.
     unmatched : Unmatched
         Labels that were left out because their items were not found, and items that are not suggested.
+    several : SetFindings, optional
+        What is known about single classes, where items have several. `classes` are then names of sets of
+        classes, such as "live|rock" and "(none)".
     """
 
     title: str
@@ -90,6 +94,17 @@ class Findings:
     inputs: list[Mapping[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     unmatched: Unmatched = NOTHING_UNMATCHED
+    several: SetFindings | None = None
+
+    @property
+    def class_names(self) -> list[str]:
+        """Names of the single classes."""
+        return [str(name) for name in self.classes] if self.several is None else self.several.names
+
+    @property
+    def chance(self) -> float:
+        """The accuracy of guessing: a class among all, or yes or no about each class."""
+        return 1 / max(len(self.classes), 1) if self.several is None else 0.5
 
 
 def label_weights(labels: pd.DataFrame) -> NDArray[np.float64]:

@@ -35,7 +35,7 @@ _CELLS: dict[str, Any] = {
 }
 #: A share; a mean may lie above 1 by rounding.
 Share = Annotated[float, msgspec.Meta(ge=0, le=1 + 1e-6)]
-_INDEX = {"items": "item", "annotators": "annotator", "history": "epoch"}
+_INDEX = {"items": "item", "annotators": "annotator", "history": "epoch", "classes": "class"}
 
 
 class SavedTable(Strict):
@@ -58,6 +58,13 @@ class SavedTables(Strict):
     labels: SavedTable
     history: SavedTable
     suggestions: SavedTable
+
+
+class SavedSeveral(Strict):
+    """Tables about single classes, where items have several."""
+
+    classes: SavedTable
+    annotators: SavedTable
 
 
 class SavedPreview(Strict):
@@ -120,6 +127,7 @@ class FindingsFile(Strict):
     inputs: list[SavedInput]
     notes: list[str]
     unmatched: SavedUnmatched
+    several: SavedSeveral | None = None
 
     def __post_init__(self) -> None:
         require_unique("classes", self.classes)
@@ -177,11 +185,29 @@ def require_consistent(findings: Findings) -> None:
         )
     known = {"item": set(findings.items.index), "annotator": set(findings.annotators.index)}
     known["class"] = {*findings.classes, ""}  # "" where there is no label or no true class
-    for name, columns in TABLES.items():
-        table = getattr(findings, name)
+    tables = {name: getattr(findings, name) for name in ("items", "annotators", "labels", "suggestions")}
+    if (several := findings.several) is not None:
+        tables |= {"classes": several.classes, "annotator_classes": several.annotators}
+        _require_sets(findings)
+    for name, table in tables.items():
+        columns = TABLES[name]
         for column in columns:
             if column.name in table:
                 _require_cells(name, column, table[column.name], known.get(column.kind))
+
+
+def _require_sets(findings: Findings) -> None:
+    """Refuse sets of unknown classes, and tables of classes that are about others."""
+    several, known = findings.several, {"class": set(), "annotator": set(findings.annotators.index)}
+    assert several is not None
+    try:
+        several.members(findings.classes)
+    except KeyError as error:
+        raise ValueError(f"a set names the unknown class {error!s:.60}") from None
+    known["class"] = set(several.names)
+    for column, names in known.items():
+        if wrong := set(several.annotators[column]) - names:
+            raise ValueError(f"the table annotator_classes names the unknown {column} {min(wrong)!r:.60}")
 
 
 def _require_cells(table: str, column: Column, cells: pd.Series, known: Iterable[str] | None) -> None:

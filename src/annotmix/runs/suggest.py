@@ -47,6 +47,11 @@ def suggest(
     if available is not None and annotators is not None:
         raise ValueError("Name the available annotators one by one or in a table, not both.")
     posterior = run_posterior(run)
+    if not isinstance(posterior, Posterior):
+        raise ValueError(
+            "annotmix suggest is for one class per item, and this run has several. The items that are least "
+            "sure have the smallest probability in items.csv."
+        )
     unmatched = RunFolder(run).findings().unmatched
     limits: dict[str, Any] = {
         "annotators": annotators,

@@ -20,6 +20,7 @@ from annotmix.runs.report.opening import opening
 from annotmix.runs.report.over_time import over_time
 from annotmix.runs.report.page import page, section, table
 from annotmix.runs.report.payload import ShownTable, payload, shown_tables
+from annotmix.runs.report.single_classes import single_classes
 from annotmix.runs.result_columns import Column
 
 #: Rows of a table without a script, as in the preview of a mail.
@@ -50,6 +51,7 @@ def run_page(findings: Findings) -> str:
         "labels": ("Labels most likely wrong", _labels(findings, shown["labels"])),
         "disputed": ("Items where the crowd disagrees", _disputed(findings, shown["disputed"])),
         "items": ("All items", [*_items(findings, shown["items"]), *_pictures(data)]),
+        "classes": ("Classes one by one", single_classes(findings)),
         "balance": ("Classes before and after", balance(findings)),
         "learning": ("Learning curves", learning(findings)),
         "checked": ("Checked against known labels", checked(findings)),
@@ -161,7 +163,7 @@ def _suggestions(findings: Findings, shown: ShownTable) -> Content:
     note = findings.unmatched.note
     warning = [element("p", shorten(note, 1000), class_="warning")] if note else []
     if not n:
-        return [*warning, "There are no suggestions."]
+        return [] if findings.several is not None else [*warning, "There are no suggestions."]
     cut = "" if len(shown.rows) == n else f" The best {whole(len(shown.rows))} of {whole(n)} are here."
     return [
         *warning,
