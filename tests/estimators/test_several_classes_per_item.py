@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from helpers.set_crowds import set_crowd
 
 import annotmix
-from annotmix import CrowdClassifier
+from annotmix import Batch, CrowdClassifier
 from annotmix.labels.metrics import set_scores
 from annotmix.labels.set_posterior import vote_by_class
 
@@ -72,3 +73,60 @@ def test_what_takes_one_class_refuses_sets(problem):
         annotmix.AnnotMixClassifier(max_epochs=1).fit(X, sets)
     with pytest.raises(ValueError, match="LabelSets"):
         annotmix.majority_vote(sets)
+
+
+@pytest.fixture(scope="module")
+def network(problem):
+    X, _, sets = problem
+    clf = annotmix.AnnotMixPlusClassifier(max_epochs=15, random_state=0, progress=False)
+    return clf.fit(X, sets, items=sets.items, gold={sets.items[0]: []})
+
+
+def test_one_network_with_an_output_per_class(network, problem):
+    check(network, problem)
+    assert network.module_.classifier.n_classes == 5
+    assert network.consensus()["labels"].iloc[0] == ()
+    p = network.predict_proba(problem[0])
+    assert not np.allclose(p.sum(axis=1), 1)
+    assert network.evaluate(problem[0], problem[1])["hamming"] < 0.2
+    assert network.score(problem[0], problem[2]) < 0
+
+
+def test_the_network_is_saved_and_loaded(network, problem, tmp_path):
+    check_saved(network, problem, tmp_path)
+
+
+def test_the_same_seed_gives_the_same_network(network, problem):
+    X, _, sets = problem
+    again = annotmix.AnnotMixPlusClassifier(max_epochs=15, random_state=0, progress=False)
+    again.fit(X, sets, items=sets.items, gold={sets.items[0]: []})
+    np.testing.assert_array_equal(again.predict_proba(X), network.predict_proba(X))
+
+
+def test_the_loss_is_the_cross_entropy_of_every_class(problem):
+    X, _, sets = problem
+    clf = annotmix.AnnotMixPlusClassifier(
+        max_epochs=1, folds=0, alpha=0, dropout=0, random_state=0, progress=False
+    )
+    clf.fit(X, sets)
+    module = clf.module_
+    module.train()
+    module.q = torch.rand(len(X), 5)
+    module.fold = torch.zeros(len(X), dtype=torch.long)
+    rows = torch.arange(8)
+    x = torch.tensor(X[:8], dtype=torch.float32)
+    batch = Batch(x, rows, rows, rows, rows)
+    loss = module.loss(batch, np.random.default_rng(0))
+    p = torch.sigmoid(module.classifier.own.logits(module.classifier.own.features(x)))
+    q = module.q[:8]
+    expected = -(q * p.log() + (1 - q) * (1 - p).log()).sum() / 8
+    torch.testing.assert_close(loss, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_what_sets_cannot_be_combined_with_is_refused(problem, network):
+    X, true, sets = problem
+    clf = annotmix.AnnotMixPlusClassifier(max_epochs=1, progress=False)
+    with pytest.raises(ValueError, match="validation cannot be used"):
+        clf.fit(X, sets, validation=(X, true))
+    with pytest.raises(AttributeError, match="annotators_by_class"):
+        network.predict_annotator_perf(X)

@@ -141,3 +141,25 @@ def test_a_damaged_file_of_classes_is_refused(crowd_run, tmp_path):
     path.write_text(json.dumps(saved))
     with pytest.raises(ValueError, match="jazz"):
         RunFolder(out).findings()
+
+
+def test_fit_with_a_network_and_its_export(files, tmp_path):
+    pytest.importorskip("onnxruntime")
+    out = tmp_path / "run"
+    run(
+        "fit", files / "labels.csv", "--features", files / "items.csv", "--multi-label",
+        "--out", out, "--epochs", 15, "-q",
+    )  # fmt: skip
+    check_run(out, files)
+    run("export", out, "--onnx", tmp_path / "c.onnx")
+    facts = json.loads((tmp_path / "c.onnx.json").read_text())
+    assert facts["classes"] == list(CLASSES)
+    assert facts["checked"]["largest difference"] < 1e-5
+
+
+def test_other_approaches_refuse_in_one_line(files, tmp_path):
+    words = ["fit", files / "labels.csv", "--features", files / "items.csv", "--multi-label"]
+    words += ["--out", tmp_path / "run", "--approach", "annot-mix", "--epochs", 1]
+    result = runner.invoke(app, [str(word) for word in words])
+    assert result.exit_code == 1
+    assert "annot-mix learns one class per item" in result.output

@@ -28,11 +28,10 @@ from annotmix.estimators.scoring import CrowdScore
 from annotmix.labels.accepted import as_annotations, place_sets, require_labels
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.evidence import Evidence
-from annotmix.labels.heldout import label_likelihood
+from annotmix.labels.heldout import label_likelihood, set_likelihood
 from annotmix.labels.label_sets import LabelSets
 from annotmix.labels.named import gold_positions
 from annotmix.labels.posterior import Posterior
-from annotmix.labels.set_posterior import two_sided
 
 if TYPE_CHECKING:
     from typing import Self  # since Python 3.11
@@ -237,13 +236,7 @@ class CrowdClassifier(CrowdScore, MetaEstimatorMixin, ClassifierMixin, BaseEstim
         """label-ll by the classifier and the confusion matrices of the posterior."""
         check_is_fitted(self)
         if self._learnt_sets:
-            p, by_class = self.predict_proba(X), self.posterior_.by_class
-            sets = self._sets_of(X, y, None)
-            parts = [
-                label_likelihood(sets.binary(name), two_sided(p[:, column]), by_class[column])
-                for column, name in enumerate(sets.classes.tolist())
-            ]
-            return float(np.mean(parts))
+            return set_likelihood(self._sets_of(X, y, None), self.predict_proba(X), self.posterior_)
         X, annotations = self._read(X, y, None, self.classes_, self.annotators_)
         return label_likelihood(annotations, self.predict_proba(X), self.posterior_)
 

@@ -124,6 +124,11 @@ def require_labels(annotations: Annotations, gold: Iterable[int] = ()) -> None:
             f"All labels are of one class, {some(annotations.classes)}; a classifier needs at least two. "
             "Name classes that the labels do not contain with classes=."
         )
+    warn_unlabelled(annotations, gold)
+
+
+def warn_unlabelled(annotations: Annotations, gold: Iterable[int] = ()) -> None:
+    """Warn about items without labels that are not `gold`."""
     unlabelled = annotations.labels_per_item == 0
     unlabelled[list(gold)] = False
     empty = int(unlabelled.sum())
@@ -131,7 +136,7 @@ def require_labels(annotations: Annotations, gold: Iterable[int] = ()) -> None:
         warnings.warn(
             f"{empty} of {annotations.n_items} items have no labels and are left out of training.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,8 @@ from annotmix.labels import display
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.columns import find_column
 from annotmix.labels.label_checks import frozen
-from annotmix.labels.names import Index, Names, as_names, encode, is_missing, locate, plain
+from annotmix.labels.names import Index, Names, as_names, is_missing, locate, plain
+from annotmix.labels.set_readers import read_array, read_sets
 from annotmix.labels.set_texts import find_delimiter, read_set
 
 Bools = NDArray[np.bool_]
@@ -151,47 +151,7 @@ class LabelSets:
         classes, items, annotators : iterable, optional
             As in `from_long`.
         """
-        given = [None if own is None else list(own) for own in sets]
-        chosen = np.empty(sum(map(len, (own for own in given if own is not None))), dtype=object)
-        chosen[:] = list(chain.from_iterable(own for own in given if own is not None))
-        code, class_names = encode(chosen, classes, "label")
-        if (unknown := np.flatnonzero(code < 0)).size:
-            raise ValueError(
-                f"Class {show(chosen[unknown[0]])} is not among the classes {some(class_names)}."
-            )
-        who = []
-        for values, known, role in ((item, items, "item"), (annotator, annotators, "annotator")):
-            place, names = encode(plain(values), known, role)
-            if (lost := np.flatnonzero(place < 0)).size:
-                raise ValueError(
-                    f"{role} {show(plain(values)[lost[0]])} in row {lost[0]} is not among the {len(names)} "
-                    f"given names: {some(names)}."
-                )
-            who.append((place, names))
-        (row, item_names), (column, annotator_names) = who
-        size = np.array([-1 if own is None else len(own) for own in given], dtype=np.int64)
-        if len({len(row), len(column), len(size)}) > 1:
-            raise ValueError(
-                f"item, annotator and sets must have the same length, found {len(row)}, {len(column)} and "
-                f"{len(size)}."
-            )
-        answered = np.flatnonzero(size >= 0)
-        pair, place = np.unique(
-            row[answered] * max(len(annotator_names), 1) + column[answered], return_inverse=True
-        )
-        if len(pair) < len(answered) and size.max() > 1:
-            again = answered[pd.Series(place).duplicated().to_numpy()][0]
-            raise ValueError(
-                f"annotator {show(annotator_names[column[again]])} has more than one answer for item "
-                f"{show(item_names[row[again]])}, in row {again}. Keep one row per answer, or write one row "
-                "per chosen class."
-            )
-        number, members = _numbered(len(pair), np.repeat(place, size[answered]), code, len(class_names))
-        item_code, annotator_code = np.divmod(pair, max(len(annotator_names), 1))
-        answers = Annotations(
-            item_code, annotator_code, number, item_names, annotator_names, np.arange(len(members))
-        )
-        return cls(answers, members, class_names)
+        return cls(*read_sets(item, annotator, sets, classes, items, annotators))
 
     @classmethod
     def from_array(
@@ -216,32 +176,7 @@ class LabelSets:
         >>> LabelSets.from_array([[[1, 1], [0, 0]], [[0, 1], [float("nan")] * 2]], classes=["live", "rock"])
         LabelSets(2 items, 2 annotators, 2 classes, 3 answers, 1 of them empty)
         """
-        values = np.asarray(Z, dtype=np.float64)
-        if values.ndim != 3:
-            raise ValueError(
-                f"Label sets as an array have shape (n_items, n_annotators, n_classes), found {values.shape}."
-            )
-        names = [
-            as_names(range(length) if own is None else own, length, what)
-            for own, length, what in zip(
-                (items, annotators, classes), values.shape, ("items", "annotators", "classes"), strict=True
-            )
-        ]
-        missing = np.isnan(values)
-        partly = missing.any(axis=2) & ~missing.all(axis=2)
-        wrong = ~(missing | (values == 0) | (values == 1)).all(axis=2)
-        for bad, what in ((wrong, "values other than 0, 1 and nan"), (partly, "nan for some classes only")):
-            if bad.any():
-                n, m = np.argwhere(bad)[0]
-                raise ValueError(
-                    f"The answer of annotator {show(names[1][m])} about item {show(names[0][n])} has {what}. "
-                    "Give 1 for a chosen class and 0 for others, nan for all where there is no answer."
-                )
-        item, annotator = np.nonzero(~missing.any(axis=2)) if values.shape[2] else np.nonzero(partly)
-        answer, code = np.nonzero(values[item, annotator] == 1)
-        number, members = _numbered(len(item), answer, code, values.shape[2])
-        answers = Annotations(item, annotator, number, names[0], names[1], np.arange(len(members)))
-        return cls(answers, members, names[2])
+        return cls(*read_array(Z, classes, items, annotators))
 
     # ---------------------------------------------------------------- writers
 
@@ -450,21 +385,3 @@ def as_tuples(members: Bools, classes: Names) -> NDArray[Any]:
     for n, row in enumerate(members):
         tuples[n] = tuple(names[at] for at in np.flatnonzero(row))
     return tuples
-
-
-def _numbered(n: int, answer: Index, code: Index, n_classes: int) -> tuple[Index, Bools]:
-    """The number of each answer's set, shape (n,), and the distinct sets, shape (n_sets, n_classes).
-
-    Class `code[p]` belongs to the answer `answer[p]`. Sets are ordered by their classes, the empty one first.
-    """
-    order = np.lexsort((code, answer))
-    answer, code = answer[order], code[order]
-    new = (np.diff(answer, prepend=-1) != 0) | (np.diff(code, prepend=-1) != 0)
-    answer, code = answer[new], code[new]
-    start = np.searchsorted(answer, np.arange(n + 1))
-    keys = [tuple(code[start[p] : start[p + 1]].tolist()) for p in range(n)]
-    number = {key: place for place, key in enumerate(sorted(set(keys)))}
-    members = np.zeros((len(number), n_classes), dtype=bool)
-    for key, place in number.items():
-        members[place, list(key)] = True
-    return np.array([number[key] for key in keys], dtype=np.int64), members

@@ -22,7 +22,7 @@ from annotmix.labels.label_sets import Bools, LabelSets, as_tuples
 from annotmix.labels.named import class_table, index_of
 from annotmix.labels.names import Index, locate
 from annotmix.labels.posterior import Posterior, accuracy_interval, n_probably_wrong
-from annotmix.labels.set_evidence import SharedConfusion, evidence_by_class
+from annotmix.labels.set_evidence import GoldSets, SharedConfusion, evidence_by_class
 
 
 class ClassPosterior(Posterior):
@@ -232,7 +232,11 @@ def set_posterior(
 ) -> MultiLabelPosterior:
     """The posterior of label sets; parameters as in `annotmix.posterior`."""
     p = None if pred_probs is None else marginals(pred_probs, sets)
-    known = sets.gold_sets(gold)
+    return join_sets(sets, p, sets.gold_sets(gold))
+
+
+def join_sets(sets: LabelSets, p: Floats | None, known: GoldSets) -> MultiLabelPosterior:
+    """Label sets joined with p̂, shape (n_items, n_classes), of a classifier that has not seen the items."""
     by_class = []
     with Progress("posterior by class", sets.n_classes) as progress:
         for column, evidence in enumerate(evidence_by_class(sets, known)):

@@ -104,10 +104,30 @@ class Committee(Classifier):
         every = torch.cat([self.own.log_proba(h[:, :width]).unsqueeze(1), log_p], dim=1)
         return every.logsumexp(dim=1) - math.log(every.shape[1])
 
+    def every_logits(self, x: Tensor) -> Tensor:
+        """Logits of all classifiers, shape (n, 1 + K, C), `own` first, for items x, shape (n, ...)."""
+        own = self.own.logits(self.own.features(x)).unsqueeze(1)
+        return own if self.others is None else torch.cat([own, self.others.logits(x)], dim=1)
+
     def drop_folds(self) -> None:
         """Drop the others once training is over, unless their probabilities are averaged."""
         if not self.averages:
             self.others = None
+
+
+class SigmoidCommittee(Committee):
+    """A committee whose classes do not exclude each other: every class has a probability of its own."""
+
+    def log_proba(self, h: Tensor) -> Tensor:
+        """log p that a class belongs to an item, shape (n, C), of features h, shape (n, n_hidden)."""
+        if not self.averages or self.others is None:
+            return F.logsigmoid(self.own.logits(h))
+        width = self.own.n_hidden
+        members = h[:, width:].reshape(len(h), -1, width)
+        logits = torch.cat(
+            [self.own.logits(h[:, :width]).unsqueeze(1), self.others.head(members).float()], dim=1
+        )
+        return F.logsigmoid(logits).logsumexp(dim=1) - math.log(logits.shape[1])
 
 
 class _Loop(nn.Module):
