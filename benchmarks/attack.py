@@ -119,7 +119,8 @@ CAMPAIGNS = {
     ),
     "runs": Campaign(
         attack_files.runs,
-        "one file of a run is mutated (JSON, safetensors, NPY); `predict`, `evaluate`, `suggest`, `report`",
+        "one file of a run of each `--model` is mutated (JSON, safetensors, NPY); then `predict`, "
+        "`evaluate`, `suggest`, `report` or `export` reads it",
         "right, or refused in one clear line",
         20_000,
         2,

@@ -90,14 +90,16 @@ def out_of_memory(error: BaseException | None) -> bool:
 
 
 def runs(trials: Trials) -> None:
-    """Use a run of which one file was changed."""
+    """Use a run of which one file was changed: of a network, of logistic regression, and of boosted trees."""
     write_problem(trials.folder)
-    run = fitted(trials.folder / "whole")
-    in_children(trials, _changed_run, str(run), str(trials.folder))
+    kinds = ("network", "logistic", "boosting")
+    whole = [str(fitted(trials.folder / kind, "--model", kind)) for kind in kinds]
+    in_children(trials, _changed_run, whole, str(trials.folder))
 
 
-def _changed_run(number: int, folder: Path, run: str, problem: str) -> str:
+def _changed_run(number: int, folder: Path, whole: list[str], problem: str) -> str:
     rng = np.random.default_rng([number, 2])
+    run = whole[number % len(whole)]
     names = [path.relative_to(run) for path in sorted(Path(run).rglob("*")) if path.suffix in _CHANGED]
     target, name = folder / "run", names[rng.integers(len(names))]
     shutil.rmtree(target, ignore_errors=True)
@@ -122,6 +124,7 @@ _USES = {
     "model.json": [("predict", "{}/items.csv"), ("suggest",)],
     "findings.json": [("report",), ("evaluate", "--truth", "{}/truth.csv")],
     "confusion.npy": [("report",)],
+    "features.npy": [("export", "--onnx", "classifier.onnx")],
     "run.json": [("predict", "{}/items.csv"), ("report",), ("suggest",)],
 }
 

@@ -1,8 +1,8 @@
-"""How fast annot-mix trains, what memory it takes, and how both grow: the figures of docs/performance.md.
+"""What was aimed at, what memory annot-mix takes, and how both grow: the figures of docs/performance.md.
 
     python benchmarks/speed.py [--data FOLDER] [--only letter classes …]
 
-`make bench-speed` runs all of it, in under ten minutes on quiet cores. Every case runs in a process of its
+`make bench-speed` runs all of it, in half an hour on quiet cores. Every case runs in a process of its
 own; what is compared is measured in turn in one run. Nothing is asserted.
 """
 
@@ -21,15 +21,19 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "performance.md"
-BEGIN, END = "<!-- figures: benchmarks/speed.py -->", "<!-- end of figures -->"
+#: Where the table of aims stands on the page, and that of growth.
+AIMS_BEGIN, BEGIN = "<!-- aims: benchmarks/speed.py -->", "<!-- figures: benchmarks/speed.py -->"
+END = "<!-- end of figures -->"
+#: The functions of `speed_aims`, each of which returns rows (what, before, aim, measured).
+AIMS = ("start_up", "many_classes", "dawid_skene", "majority_vote", "parts", "two_processes")
 #: Case, and the calls of `speed_cases` that it is made of.
 CASES: dict[str, list[tuple[str, Any]]] = {
     "letter": [("letter", "DATA")],
+    "plus": [("plus", "DATA")],
     "annotators": [("annotators", "DATA"), ("annotator_memory", 20), ("annotator_memory", 100_000)],
     "classes": [("classes", 0), ("classes", 8)],
     "labels": [("labels", 50_000), ("labels", 1_000_000)],
     "study": [("study", "DATA")],
-    "processes": [("processes", "DATA")],
 }
 
 
@@ -57,6 +61,15 @@ def rows(case: str, found: list[dict[str, Any]]) -> list[tuple[str, str]]:
             theirs = f"{seconds:.2f} s: ours is **{seconds / f['seconds']:.2f} times** as fast"
             told.append((f"the same networks, scikit-activeml 1.0.1, {size} labels a batch", theirs))
         return told
+    if case == "plus":
+        return [
+            (
+                f"annot-mix-plus on {name}: an epoch, and its matrix products alone (aim: ≤ 3.0 times)",
+                f"{f['seconds']:.3f} s, {f['products']:.3f} s: **{f['seconds'] / f['products']:.2f} times** "
+                f"(before: {f['before']})",
+            )
+            for name, f in found[0].items()
+        ]
     if case == "annotators":
         f, small, large = found
         ratios = ", ".join(f"{int(M):,}: {r:.2f}" for M, r in f["ratio"].items() if int(M) > 20)
@@ -89,16 +102,26 @@ def rows(case: str, found: list[dict[str, Any]]) -> list[tuple[str, str]]:
             (f"highest memory with 1,000,000 labels (features: {many['features']:.2f} GB on disk)", memory),
         ]
     (f,) = found
-    if case == "study":
-        return [
-            (
-                f"{f['what']}: two workers as a multiple of one",
-                f"{f['two workers']:.2f} times as fast",
-            ),
-            ("Dask, store, reading and scoring, as a share of the training", f"{100 * f['overhead']:.1f} %"),
-        ]
-    told = ", ".join(f"{name} {ratio:.2f}" for name, ratio in f.items())
-    return [("an epoch in two processes as a multiple of one, by the clock", told)]
+    return [
+        (f"{f['what']}: two workers as a multiple of one", f"{f['two workers']:.2f} times as fast"),
+        ("Dask, store, reading and scoring, as a share of the training", f"{100 * f['overhead']:.1f} %"),
+    ]
+
+
+def aims(function: str, folder: str | None) -> list[tuple[str, str, str, str]]:
+    """The rows of a function of `speed_aims`, in a fresh process."""
+    command = [sys.executable, str(HERE / "speed_aims.py"), function, *([folder] if folder else [])]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return [tuple(row) for row in json.loads(done.stdout.splitlines()[-1])]
+
+
+def write(begin: str, header: tuple[str, ...], told: list[tuple[str, ...]]) -> None:
+    """Put a table in place of the one that follows the comment `begin` on the page."""
+    lines = ["| " + " | ".join(row) + " |" for row in (header, ("---",) * len(header), *told)]
+    said = f"{date.today():%d %B %Y}; {machine()}; one thread.".lstrip("0")
+    before, rest = PAGE.read_text().split(begin)
+    after = rest.split(END, 1)[1]
+    PAGE.write_text("\n".join([f"{before}{begin}", said, "", *lines, f"{END}{after}"]))
 
 
 def machine() -> str:
@@ -118,11 +141,16 @@ def main() -> None:
     )
     parser.add_argument("--data", default=os.environ.get("ANNOTMIX_DATA"), help="default: ANNOTMIX_DATA")
     parser.add_argument(
-        "--only", nargs="+", choices=list(CASES), help="print these, and leave the page alone"
+        "--only", nargs="+", choices=[*AIMS, *CASES], help="print these, and leave the page alone"
     )
     args = parser.parse_args()
     told: list[tuple[str, str]] = []
-    for case in args.only or CASES:
+    reached: list[tuple[str, str, str, str]] = []
+    for function in [name for name in AIMS if name in (args.only or AIMS)]:
+        reached += (rows_of := aims(function, args.data))
+        for what, before, aim, figure in rows_of:
+            print(f"{what}: {figure} (before {before or '–'}, aim {aim or '–'})", flush=True)
+    for case in [name for name in CASES if name in (args.only or CASES)]:
         started = time.perf_counter()
         told += (new := rows(case, [call(function, given, args.data) for function, given in CASES[case]]))
         for what, figure in new:
@@ -130,10 +158,8 @@ def main() -> None:
         print(f"  [{case}: {time.perf_counter() - started:.0f} s]", file=sys.stderr)
     if args.only:
         return
-    table = "\n".join(["| measured | |", "|---|---|", *[f"| {what} | {figure} |" for what, figure in told]])
-    said = f"{date.today():%d %B %Y}; {machine()}; one thread.".lstrip("0")
-    before, rest = PAGE.read_text().split(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}\n{said}\n\n{table}\n{END}{rest.split(END)[1]}")
+    write(AIMS_BEGIN, ("work", "before", "aim", "measured"), reached)
+    write(BEGIN, ("measured", ""), told)
     print(f"written to {PAGE.relative_to(HERE.parent)}")
 
 

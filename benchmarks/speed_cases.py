@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,10 @@ from annotmix import Annotations
 torch.set_num_threads(1)
 Figures = dict[str, Any]
 HERE = Path(__file__).resolve().parent
+
+
+#: CPU seconds of an epoch of annot-mix-plus ÷ its matrix products, before its networks shared one layout.
+PLUS_BEFORE = {"letter": 5.4, "mgc": 5.0, "labelme": 4.4}
 
 
 class MatrixProducts:
@@ -61,13 +66,68 @@ class MatrixProducts:
 def epochs(X: np.ndarray, labels: Annotations, n: int, **params: Any) -> list[float]:
     """CPU seconds of n epochs; neither the first, which sets up, nor the last, when tables catch up."""
     clf = annotmix.make_classifier("annot-mix", max_epochs=n + 2, random_state=0, progress=False, **params)
-    clock, seconds = time.perf_counter, []
+    return cpu_seconds(clf, X, labels)[1:-1]
+
+
+def cpu_seconds(clf: Any, X: np.ndarray, labels: Annotations) -> list[float]:
+    """CPU seconds of every epoch of a training."""
+    clock = time.perf_counter
     time.perf_counter = time.process_time  # what `history_` counts by
     try:
-        seconds = clf.fit(X, labels).history_["seconds"].tolist()[1:-1]
+        seconds: list[float] = clf.fit(X, labels).history_["seconds"].tolist()
     finally:
         time.perf_counter = clock
     return seconds
+
+
+def plus(folder: str | None) -> Figures:
+    """Epochs of annot-mix-plus and their matrix products alone, in turn; the fastest of each.
+
+    The products are those of six networks that learn every item, and of one that predicts it. Only epochs
+    that refine the labels count: the last half, without the very last.
+    """
+    found = {}
+    for name, rounds in (("letter", 6), ("mgc", 20), ("labelme", 20)):
+        if name == "letter":
+            data = letter_like.load(folder)
+            X, labels = data.X, annotations(data, data.annotator, letter_like.M)
+        elif (Path(folder or "") / name).is_dir():
+            full = {"labelme": "labelme-vgg16"}.get(name, name)
+            dataset = annotmix.load_dataset(full, folder, download=False, progress=False)
+            X, labels = dataset.X, dataset.labels
+        else:
+            continue
+        ours, alone = [], []
+        for _ in range(3):
+            clf = annotmix.make_classifier(
+                "annot-mix-plus", max_epochs=rounds, random_state=0, progress=False
+            )
+            ours += cpu_seconds(clf, X, labels)[rounds // 2 : -1]
+            n = int((labels.labels_per_item > 0).sum())
+            alone += [plus_products(n, [X.shape[1], *clf.hidden_, labels.n_classes]) for _ in range(3)]
+        found[name] = {"seconds": min(ours), "products": min(alone), "before": PLUS_BEFORE[name]}
+    return found
+
+
+def plus_products(n_items: int, widths: list[int]) -> float:
+    """CPU seconds of the products of one epoch: six networks forward and backward, and one forward."""
+    layers = [
+        [
+            (torch.randn(rows, n_in), torch.randn(n_out, n_in), torch.randn(rows, n_out))
+            for n_in, n_out in pairwise(widths)
+        ]
+        for rows in (letter_like.BATCH, n_items)
+    ]
+    started = time.process_time()
+    for _ in range(6 * -(-n_items // letter_like.BATCH)):
+        for number, (x, w, g) in enumerate(layers[0]):
+            torch.mm(x, w.T)
+            torch.mm(g.T, x)
+            if number:
+                torch.mm(g, w)
+    for x, w, _ in layers[1]:
+        torch.mm(x, w.T)
+    return time.process_time() - started
 
 
 def annotations(data: letter_like.Labelled, annotator: np.ndarray, M: int) -> Annotations:
@@ -198,13 +258,6 @@ def study(folder: str | None) -> Figures:
         "two workers": alone / together,
         "overhead": sum(shares.values()),
     }
-
-
-def processes(folder: str | None) -> Figures:
-    """Epochs in two processes as a multiple of one, by the clock."""
-    from processes import ratios
-
-    return ratios(folder)
 
 
 if __name__ == "__main__":

@@ -64,8 +64,9 @@ def test_loss_is_that_of_the_final_classifier(problem, alpha, folds):
         lam = mixup.coefficients(len(items), alpha, rng).numpy()[:, None]
         assert (model.fold[items][partner] == model.fold[items]).all()
         x, q = lam * x + (1 - lam) * x[partner], lam * q + (1 - lam) * q[partner]
-    own = model.classifier.own
-    log_p = own.log_proba(own.features(torch.from_numpy(x))).detach().numpy()
+    network, x = model.classifier, torch.from_numpy(x)
+    log_p = network.stack(x)[:, 0] if folds else network.log_proba(network.features(x))
+    log_p = log_p.detach().numpy()
     expected = -sum(q[i, c] * log_p[i, c] for i in range(len(items)) for c in range(C)) / len(items)
     assert found.item() == pytest.approx(expected, rel=1e-5)
 
@@ -78,7 +79,8 @@ def test_no_classifier_learns_from_the_fold_that_it_must_not_see(problem):
     def gradients():
         model.zero_grad()
         model.loss(batch_of(X, annotations, items), np.random.default_rng(3)).backward()
-        return model.classifier.others.head.weight.grad.clone(), model.classifier.own.head.weight.grad.clone()
+        own, *others = model.classifier.stack.head.weight.grad.clone()
+        return others, own
 
     before, own_before = gradients()
     hidden = 1
@@ -112,7 +114,7 @@ def test_refinement(problem, prior):
     model.after_epoch(Features(X, CPU), 0.5)
 
     model.eval()
-    every = model.classifier.others(torch.from_numpy(X)).detach().double()
+    every = model.classifier.stack(torch.from_numpy(X))[:, 1:].detach().double()
     log_p = torch.stack([every[n, model.fold[n]] for n in range(N)])
     entropy = -(log_p.exp() * log_p).sum(dim=1)
     known = torch.from_numpy(annotations.labels_per_item > 0)
@@ -177,7 +179,7 @@ def test_what_is_said_about_an_item_comes_from_the_network_that_has_not_seen_it(
     model = begun(annotations)
     found = model.unseen_log_proba(Features(X, CPU))
     model.eval()
-    every = model.classifier.others(torch.from_numpy(X))
+    every = model.classifier.stack(torch.from_numpy(X))[:, 1:]
     for n in range(N):
         torch.testing.assert_close(found[n], every[n, model.fold[n]])
     assert begun(annotations, folds=0).unseen_log_proba(Features(X, CPU)) is None
@@ -202,8 +204,8 @@ def test_only_the_final_classifier_is_kept_unless_all_are_averaged(noisy, tmp_pa
     X, Z, y = noisy
     one = classifier().fit(X, Z, validation=(X, y))
     all_of_them = classifier(ensemble=True).fit(X, Z, validation=(X, y))
-    assert not any("others" in name for state in one.states_.values() for name in state)
-    assert any("others" in name for name in all_of_them.states_["best"])
+    assert not any("stack" in name for state in one.states_.values() for name in state)
+    assert any("stack" in name for name in all_of_them.states_["best"])
     assert not np.array_equal(one.predict_proba(X), all_of_them.predict_proba(X))
     for number, clf in enumerate((one, all_of_them)):
         for which in ("best", "last"):

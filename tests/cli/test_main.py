@@ -13,7 +13,8 @@ from annotmix.cli import app
 
 runner = CliRunner()
 COMMANDS = [
-    "fit", "predict", "evaluate", "suggest", "report", "export", "aggregate", "datasets", "demo", "bench",
+    "fit", "predict", "evaluate", "suggest", "report", "export", "aggregate", "agreement", "datasets", "demo",
+    "bench",
 ]  # fmt: skip
 
 

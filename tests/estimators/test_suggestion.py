@@ -146,6 +146,23 @@ def test_loads_of_single_annotators(model, noisy):
     assert load.max() <= 20  # the others: twice an equal share
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"per_annotator": 10**30},
+        {"per_annotator": {0: 10**30, 1: 0}},
+        {"cost": dict.fromkeys(range(5), 1e-300)},
+        {"budget": 1e300},
+    ],
+)
+def test_numbers_beyond_every_integer_are_no_limit(model, noisy, numbers):
+    table = annotmix.suggest(model, noisy.X, noisy.Z, **{"budget": 4, "per_item": 1} | numbers)
+    assert len(table) >= 4
+    if isinstance(numbers.get("per_annotator"), dict):
+        assert 1 not in set(table["annotator"])
+
+
 def test_the_little_known_are_tried(model, noisy):
     newcomers = {"newcomers": ["ann", "bob"], "per_annotator": 1000}
     asked = annotmix.suggest(model, noisy.X, noisy.Z, 60, **newcomers)

@@ -1,5 +1,6 @@
 """A parser that fails where tags are not balanced."""
 
+import re
 from html.parser import HTMLParser
 
 VOID = {"meta"}
@@ -22,3 +23,9 @@ class Balance(HTMLParser):
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
+
+
+def words(html):
+    """The text of a page, without style and script."""
+    bare = re.sub(r"<(style|script).*?</\1>", "", html, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", bare))

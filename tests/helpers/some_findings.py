@@ -10,11 +10,13 @@ import numpy as np
 import pandas as pd
 
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.coefficients import annotator_agreement
 from annotmix.labels.posterior import Posterior
 from annotmix.runs.confusion_matrices import ConfusionMatrices
+from annotmix.runs.crowd_agreement import crowd_agreement
 from annotmix.runs.findings import Findings, Preview
 from annotmix.runs.result_columns import make_table
-from annotmix.runs.result_tables import agreement_with_others, item_table
+from annotmix.runs.result_tables import item_table
 
 UNKNOWN_TO_TWO_STAGES = ["accuracy", "low", "high", "agreement", "confusion_rate"]
 IMG = "<img src=x onerror=alert(1)>"
@@ -77,6 +79,7 @@ def invented(
         settings={"approach": "annot-mix", **({name: name for name in names} if names else {})},
         inputs=[{"role": "labels", "name": name, "sha256": name, "rows": 1} for name in names or []],
         notes=list(names or []),
+        agreement=crowd_agreement(named),
     )  # fmt: skip
 
 
@@ -105,6 +108,7 @@ def bare() -> Findings:
         previews={},
         settings={},
         notes=[],
+        agreement=None,
     )
 
 
@@ -127,7 +131,7 @@ def _annotators(named: Annotations, skill: Any, confusion: Any) -> pd.DataFrame:
             "accuracy": skill,
             "low": np.clip(skill - half, 0, 1),
             "high": np.clip(skill + half, 0, 1),
-            "agreement": agreement_with_others(named),
+            "agreement": annotator_agreement(named)[0],
             "confusion": [f"{classes[c]} → {classes[k]}" for c, k in zip(true, given, strict=True)],
             "confusion_rate": off.max(axis=1),
         },

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import train_test_split
 
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.coefficients import percent_agreement
 from annotmix.labels.columns import find_column
 
 quick = settings(deadline=None, max_examples=40, derandomize=True)
@@ -625,7 +626,7 @@ def test_counts_of_soft_labels_equal_loops(P):
         total = sum(p.sum() * q.sum() for p, q in pairs)
         if total:
             shares.append(sum(p @ q for p, q in pairs) / total)
-    assert a.agreement() == pytest.approx(np.mean(shares) if shares else np.nan, nan_ok=True)
+    assert percent_agreement(a) == pytest.approx(np.mean(shares) if shares else np.nan, nan_ok=True)
 
 
 def test_a_confidence_is_a_weight_once_its_column_is_named():
@@ -693,14 +694,14 @@ def agreement_slowly(a: Annotations) -> float:
 @given(matrices())
 def test_agreement_equals_a_double_loop(rows):
     a = Annotations.from_matrix(object_matrix(rows), missing_label=None)
-    assert a.agreement() == pytest.approx(agreement_slowly(a), abs=1e-12, nan_ok=True)
+    assert percent_agreement(a) == pytest.approx(agreement_slowly(a), abs=1e-12, nan_ok=True)
 
 
 def test_agreement_by_hand():
     # two of six ordered pairs agree; all agree; a single label does not count
     a = Annotations.from_matrix([[0, 0, 1], [2, 2, -1], [1, -1, -1]])
-    assert a.agreement() == pytest.approx((2 / 6 + 1) / 2)
-    assert np.isnan(Annotations.from_matrix([[0, -1], [-1, 1]]).agreement())
+    assert percent_agreement(a) == pytest.approx((2 / 6 + 1) / 2)
+    assert np.isnan(percent_agreement(Annotations.from_matrix([[0, -1], [-1, 1]])))
 
 
 def test_summary():
@@ -742,7 +743,7 @@ def test_repr_and_len():
 def test_no_labels_at_all(a):
     assert len(a) == len(a.to_long()) == a.n_classes == a.start[-1] == 0
     assert a.to_matrix().shape == (a.n_items, a.n_annotators)
-    assert np.isnan(a.agreement())
+    assert np.isnan(percent_agreement(a))
     figures = a.summary()
     assert (figures["labels"], figures["labels per item, max"]) == (0, 0)
     assert figures["items without labels"] == a.n_items
@@ -864,7 +865,7 @@ def test_labelme(data_file):
     assert (a.labels_per_annotator == 0).sum() == a.summary()["annotators without labels"] == 18
     assert len(a) / a.n_items == pytest.approx(2.5, abs=0.05)
     assert np.array_equal(a.to_matrix().to_numpy(), Z)
-    assert a.agreement() == pytest.approx(agreement_slowly(a), abs=1e-12)
+    assert percent_agreement(a) == pytest.approx(agreement_slowly(a), abs=1e-12)
     truth = np.loadtxt(data_file("labelme/labels_train.txt"), dtype=int)
     assert np.mean(a.classes[a.label] != truth[a.item]) == pytest.approx(0.26, abs=5e-4)
 

@@ -144,7 +144,7 @@ def test_without_shrinkage_everybody_is_alike_and_errs_evenly(problem):
 def test_sums_over_the_labels_of_a_pair():
     a = few_labels(3, weighted=True)
     labelled, values = Labelled(a), distributions(4, len(a), 3)
-    sums = labelled.pair_sums(values, slice(None))
+    sums = labelled.block_sums(values, slice(None))
     for p in range(len(a)):
         same = (a.item == a.item[p]) & (a.annotator == a.annotator[p])
         np.testing.assert_allclose(sums[p], (labelled.weight[:, None] * values)[same].sum(axis=0))

@@ -67,7 +67,7 @@ def test_perf_auroc_of_other_shapes(correct, scores):
 
 
 def test_perf_auroc_of_missing_estimates():
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(ValueError, match="finite, found nan"):
         perf_auroc([True, False], [0.5, np.nan])
 
 

@@ -96,13 +96,37 @@ def test_every_member_has_dropout_of_its_own():
 @pytest.mark.parametrize("averages", [True, False])
 def test_a_committee_averages_probabilities_or_speaks_for_itself(kind, averages):
     committee = Committee(classifier(kind), K, averages).eval()
-    apart(committee.others)
+    apart(committee.stack)
     x = torch.randn(N, D)
     h = committee.features(x)
     assert h.shape == (N, committee.n_hidden)
-    own = committee.own.log_proba(committee.own.features(x)).exp()
-    mean = torch.cat([own.unsqueeze(1), committee.others(x).exp()], dim=1).mean(dim=1)
+    every = committee.stack(x).exp()
+    own, mean = every[:, 0], every.mean(dim=1)
     torch.testing.assert_close(committee.log_proba(h).exp(), mean if averages else own)
     committee.drop_folds()
-    assert (committee.others is None) == (not averages)
+    assert (committee.stack is None) == (not averages)
     torch.testing.assert_close(committee.log_proba(committee.features(x)).exp(), mean if averages else own)
+
+
+@pytest.mark.parametrize("kind", ["mlp", "own"])
+def test_a_member_by_itself_says_what_it_says_in_the_stack(kind):
+    stack = ClassifierStack(classifier(kind), K).eval()
+    apart(stack)
+    x = torch.randn(N, D)
+    for k in range(K):
+        alone = stack.member(k)
+        torch.testing.assert_close(alone.log_proba(alone.features(x)), stack(x)[:, k])
+
+
+@pytest.mark.parametrize("kind", ["mlp", "own"])
+def test_the_state_of_a_training_holds_the_classifier_that_stays(kind):
+    trained, other = (Committee(classifier(kind), K).eval() for _ in range(2))
+    apart(trained.stack)
+    x, state = torch.randn(N, D), trained.state_dict()
+    expected = trained.log_proba(trained.features(x))
+    other.load_state_dict(state)
+    torch.testing.assert_close(other.stack(x), trained.stack(x))
+    other.drop_folds()
+    kept = other.state_dict()
+    assert all(torch.equal(state[name], kept[name]) for name in kept)
+    torch.testing.assert_close(other.log_proba(other.features(x)), expected)

@@ -32,6 +32,15 @@ def zipped(path, files):
     return path
 
 
+def test_a_zip_file_as_pandas_writes_it(tmp_path):
+    table = pd.read_csv(io.StringIO(CSV))
+    for name in ("labels.zip", "labels.csv.zip"):
+        table.to_csv(tmp_path / name, index=False)
+        assert triples(read_labels([tmp_path / name])) == LONG
+    with pytest.raises(ValueError, match="holds no table"):
+        read_labels([zipped(tmp_path / "two.zip", {"labels": CSV, "other": CSV})])
+
+
 def test_gzip_of_any_text_form(tmp_path):
     for name, content in (("labels.csv.gz", CSV), ("labels.tsv.gz", CSV.replace(",", "\t"))):
         (tmp_path / name).write_bytes(gzip.compress(content.encode("utf-16")))

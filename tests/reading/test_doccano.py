@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 
 import pandas as pd
 import pytest
 
 from annotmix.reading import read_labels
+from annotmix.reading.formats import Columns
 
 EXPORT = {
     "admin": [(1, "Such a great film", ["good"]), (2, "A dull mess", ["bad", "long"]), (3, "C", ["C#"])],
@@ -57,3 +59,44 @@ def test_shared_labels_have_no_annotator(tmp_path):
     path.write_text(text_of(EXPORT["admin"], "jsonl"))
     with pytest.raises(ValueError, match="share their labels, and does not say who gave which"):
         read_labels([path])
+
+
+OLD = [
+    {"id": 1, "text": "a", "annotations": [{"label": 1, "user": 1}, {"label": 2, "user": 2}]},
+    {"id": 2, "text": "b", "annotations": [{"label": 2, "user": 1}]},
+    {"id": 3, "text": "c", "annotations": [{"label": 1, "user": 2}, {"label": 2, "user": 2}]},
+    {"id": 4, "text": "d", "annotations": []},
+]
+
+
+@pytest.mark.parametrize("lines", [True, False])
+def test_old_json_names_users_and_classes_by_number(tmp_path, lines):
+    path = tmp_path / "file.json"
+    own = [{**entry, "meta": {}, "annotation_approver": None} for entry in OLD]
+    path.write_text("\n".join(map(json.dumps, own)) if lines else json.dumps(own))
+    labelled = read_labels([path])
+    assert labelled.format == "doccano"
+    assert triples(labelled) == {("1", "1", "1"), ("1", "2", "2"), ("2", "1", "2")}
+    assert "1 entries with several classes were left out." in labelled.notes
+    assert labelled.texts["2"] == "b"
+    named = read_labels([path], columns=Columns(rename={"1": "good", "2": "bad"}))
+    assert triples(named) == {("1", "1", "good"), ("1", "2", "bad"), ("2", "1", "bad")}
+
+
+def test_spans_of_old_json_are_no_labels(tmp_path):
+    path = tmp_path / "file.json"
+    spans = [
+        {"id": 1, "text": "a", "annotations": [{"label": 1, "user": 1, "start_offset": 0, "end_offset": 1}]}
+    ]
+    path.write_text(json.dumps(spans))
+    with pytest.raises(ValueError, match="marked span"):
+        read_labels([path])
+
+
+def test_an_approver_is_no_annotator(tmp_path):
+    path = tmp_path / "ann.jsonl"
+    entries = [{"id": n, "text": "a", "labels": ["xy"[n]], "annotation_approver": "boss"} for n in range(2)]
+    path.write_text("\n".join(map(json.dumps, entries)))
+    labelled = read_labels([path])
+    assert triples(labelled) == {("0", "ann", "x"), ("1", "ann", "y")}
+    assert any("who approved a label" in note for note in labelled.notes)

@@ -411,16 +411,6 @@ def test_aggregate_as_json_has_both_tables(problem):
     assert {"item", "label", "probability"} <= set(printed["rows"][0])
 
 
-def test_aggregate_needs_neither_torch_nor_scikit_learn(problem):
-    code = (
-        "import sys; from annotmix.cli import app; "
-        f"app(['aggregate', {str(problem / 'labels.csv')!r}, '-q'], standalone_mode=False); "
-        "print(sorted({'torch', 'sklearn', 'scipy.stats', 'scipy.optimize'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
-
-
 # ---------------------------------------------------------------- other models
 
 

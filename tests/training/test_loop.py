@@ -15,6 +15,7 @@ import annotmix
 from annotmix._common.progress import Progress
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.heldout import hold_out
+from annotmix.networks import generator
 from annotmix.networks.features import Features
 from annotmix.training import loop as engine
 from annotmix.training.batches import Labels
@@ -383,6 +384,33 @@ def test_fits_in_several_threads_end_with_the_same_bits(noisy):
         assert same_weights(one, other)
 
 
+def test_loading_in_another_thread_does_not_change_the_bits_of_a_fit(noisy, tmp_path, monkeypatch):
+    X, Z, _ = noisy
+    classifier(max_epochs=1).fit(X, Z).save(tmp_path)
+    loading, drawn = threading.Event(), threading.Event()
+    make_module = annotmix.AnnotMixClassifier._make_module
+
+    def slow(self, *arguments):
+        if threading.current_thread() is not threading.main_thread():
+            loading.set()
+            drawn.wait()
+        return make_module(self, *arguments)
+
+    monkeypatch.setattr(annotmix.AnnotMixClassifier, "_make_module", slow)
+    with randomness(0):
+        expected = torch.rand(4)
+    other = threading.Thread(target=annotmix.load, args=(tmp_path,))
+    with randomness(0):
+        other.start()
+        began = loading.wait(0.5)  # it should wait for this thread instead
+        first = torch.rand(2)
+        drawn.set()
+        if began:
+            other.join(5)
+        assert torch.equal(torch.cat([first, torch.rand(2)]), expected)
+    other.join()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_process_does_not_wait_for_threads_that_it_does_not_have():
@@ -398,7 +426,7 @@ def test_a_forked_process_does_not_wait_for_threads_that_it_does_not_have():
     inside.wait()
     child = os.fork()
     if not child:
-        os._exit(not engine._one_thread.acquire(timeout=5))
+        os._exit(not generator._one_thread.acquire(timeout=5))
     code = os.waitpid(child, 0)[1]
     leave.set()
     holder.join()

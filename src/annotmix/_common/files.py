@@ -16,6 +16,9 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+#: How the name of a folder begins whose parts are about to take their places beside it, all together.
+FINISHED = ".finished-"
+
 
 def write_atomically(path: Path, write: Callable[[str], Any], make_folder: bool = True) -> None:
     """Call `write` on a temporary file beside `path`, then put it in place of `path` in one step.

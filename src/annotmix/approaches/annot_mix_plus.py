@@ -20,7 +20,8 @@ A classifier that has seen a label confirms it; one that has not can correct it.
 together more often than if they were independent, hence β < 1; a single label has no such company. π are the
 class shares that labels alone suggest; these are off by some 25 %, so log π is shrunken towards equal shares,
 s = max(0, 1 − 0.06 / Var(log π)). Annotators are described by θ, for three levels of difficulty of the items
-(entropy of p̂): there is no annotator network.
+(entropy of p̂): there is no annotator network. Labels of annotators who copy each other count less
+(`annotmix.labels.dependence`).
 
 Ours. It combines Dawid & Skene (Applied Statistics 28, 1979), mixup (Zhang et al., ICLR 2018) and
 cross-fitting (Chernozhukov et al., The Econometrics Journal 21, 2018); docs/results/annot-mix-plus.md has
@@ -30,6 +31,7 @@ figures.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -118,21 +120,21 @@ class AnnotMixPlus(Approach):
     def begin(self, annotations: Annotations, rng: np.random.Generator) -> None:
         """Split the items into folds and take the first q from the labels alone."""
         device = self.cuts.device
-        self.labels = Labelled(annotations, device)
-        n_labels = torch.tensor(annotations.labels_per_item, device=device)
+        self.evidence = Evidence(annotations, self.gold)
+        self.labels = Labelled(annotations, device, self.evidence.groups)
+        n_labels = torch.tensor(self.evidence.labelled.n_labels, device=device)
         self.weight, self.labelled = self._label_weight(n_labels), n_labels > 0
         dealt = rng.permutation(annotations.n_items) % max(self.folds, 1)
         self.fold = torch.from_numpy(dealt).to(device)
-        self.evidence = Evidence(annotations, self.gold)
         self.q = torch.tensor(self.evidence.alone.q, dtype=torch.float32, device=device)
         self.share = self.q[self.labelled].mean(dim=0)
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
         """Cross-entropy of the final classifier, with the gradient of all classifiers."""
         x, q, fold = self._mixed(batch, rng)
-        if self.classifier.others is None:
+        if self.classifier.stack is None:
             return -(q * self.classifier.log_proba(self.classifier.features(x))).sum() / len(q)
-        log_p = self.classifier.every_log_proba(x)
+        log_p: Tensor = self.classifier.stack(x)  # (B, 1 + K, C), the final classifier first
         share = self._shares(fold)
         each = -(share.unsqueeze(2) * q.unsqueeze(1) * log_p).sum(dim=(0, 2))  # (1 + K,)
         total: Tensor = each.sum()
@@ -197,19 +199,29 @@ class AnnotMixPlus(Approach):
 
     def _unseen_log_proba(self, X: Features) -> Tensor:
         """log p̂, shape (N, C): of every item by the classifier that has not seen it."""
+        return self._unseen(X, lambda network, x: network.log_proba(network.features(x)))
+
+    def _unseen(self, X: Features, say: Callable[[Classifier, Tensor], Tensor]) -> Tensor:
+        """What the classifier that has not seen an item says about it, shape (N, C)."""
         assert self.fold is not None
-        fold, own, others = self.fold, self.classifier.own, self.classifier.others
+        fold, stack = self.fold, self.classifier.stack
+        networks = [self.classifier.first] if stack is None else []
+        networks += [] if stack is None else [stack.member(1 + k) for k in range(self.folds)]
+        for network in networks:
+            network.eval()
 
         def unseen(rows: slice, x: Tensor) -> Tensor:
-            if others is None:
-                return own.log_proba(own.features(x))
-            log_p: Tensor = others(x)[torch.arange(len(x), device=x.device), fold[rows]]
-            return log_p
+            said = x.new_empty(len(x), self.classifier.n_classes, dtype=torch.float32)
+            for k, network in enumerate(networks):
+                here = torch.nonzero(fold[rows] == k).flatten()
+                part = say(network, x.index_select(0, here))
+                said.index_copy_(0, here, part)
+            return said
 
         self.eval()
-        log_p = X.map(unseen)
+        said = X.map(unseen)
         self.train()
-        return log_p
+        return said
 
     def _correction(self, mean: Tensor, share: Tensor) -> Tensor:
         """log π_c^s / mean(p̂)_c, shape (C,), of class shares π."""

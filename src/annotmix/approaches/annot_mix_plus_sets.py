@@ -12,7 +12,6 @@ is refined once its predictions predict answers better than the other answers al
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -50,7 +49,6 @@ class AnnotMixPlusSets(AnnotMixPlus):
         """Split the items into folds and take the first q from the labels alone."""
         assert self.members is not None
         device = self.refining.device
-        self.labels = Labelled(annotations, device)
         n_labels = torch.tensor(annotations.labels_per_item, device=device)
         self.weight, self.labelled = self._label_weight(n_labels), n_labels > 0
         dealt = rng.permutation(annotations.n_items) % max(self.folds, 1)
@@ -91,9 +89,7 @@ class AnnotMixPlusSets(AnnotMixPlus):
     def _refined(self, c: int, logits: Tensor) -> Tensor:
         """q of one class, shape (N,), from predictions of classifiers that have not seen the items."""
         assert self.q is not None
-        assert self.members is not None
-        labels = copy(self.labels)
-        labels.label = self.members.to(labels.label.device)[:, c].long()[self.labels.label]
+        labels = Labelled(self.evidences[c].annotations, logits.device)
         log_p = torch.stack([F.logsigmoid(-logits), F.logsigmoid(logits)], dim=1)
         entropy = -(log_p.exp() * log_p).sum(dim=1)
         at = torch.linspace(0, 1, self.levels + 1, device=log_p.device)[1:-1]
@@ -119,19 +115,7 @@ class AnnotMixPlusSets(AnnotMixPlus):
         return F.logsigmoid(self._unseen_logits(X))
 
     def _unseen_logits(self, X: Features) -> Tensor:
-        assert self.fold is not None
-        fold, own, others = self.fold, self.classifier.own, self.classifier.others
-
-        def unseen(rows: slice, x: Tensor) -> Tensor:
-            if others is None:
-                return own.logits(own.features(x))
-            logits: Tensor = others.logits(x)[torch.arange(len(x), device=x.device), fold[rows]]
-            return logits
-
-        self.eval()
-        logits = X.map(unseen)
-        self.train()
-        return logits
+        return self._unseen(X, lambda network, x: network.logits(network.features(x)))
 
     def finish(self) -> None:
         """Keep the final classifier, and the others only where they are averaged."""

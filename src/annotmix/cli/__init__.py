@@ -12,7 +12,8 @@ import typer
 import annotmix
 from annotmix.cli.bench_commands import bench
 from annotmix.cli.datasets_command import datasets
-from annotmix.cli.fit_commands import aggregate, demo, fit
+from annotmix.cli.fit_commands import aggregate, agreement, demo, fit
+from annotmix.cli.replace_command import replace
 from annotmix.cli.run_commands import evaluate, export, predict, report, suggest
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -45,6 +46,8 @@ def _root(
 
     annotmix predict my-run new-items.csv --out predictions.csv
 
+    annotmix agreement labels.csv
+
     annotmix demo --out my-folder
 
     annotmix bench run quick
@@ -53,7 +56,19 @@ def _root(
     """
 
 
-for _command in (fit, predict, evaluate, suggest, report, export, aggregate, datasets, demo):
+for _command in (
+    fit,
+    predict,
+    evaluate,
+    suggest,
+    report,
+    export,
+    aggregate,
+    agreement,
+    replace,
+    datasets,
+    demo,
+):
     app.command()(_command)
 app.add_typer(bench, name="bench")
 

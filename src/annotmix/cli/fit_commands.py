@@ -1,4 +1,4 @@
-"""Commands that start from labels: fit, aggregate, demo."""
+"""Commands that start from labels: fit, aggregate, agreement, demo."""
 
 from __future__ import annotations
 
@@ -141,18 +141,14 @@ def aggregate(
     label: options.Label = None,
     weight: options.Weight = None,
     annotators: options.Annotators = None,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAMES", help="Columns that are no annotators, in a table with one column per annotator."
-        ),
-    ] = None,
+    exclude: options.Exclude = None,
     missing: options.Missing = None,
     fold_case: options.FoldCase = False,
     rename_classes: options.RenameClasses = None,
     multi_label: options.MultiLabel = False,
     delimiter: options.Delimiter = None,
     no_class: options.NoClass = None,
+    soft: options.Soft = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
@@ -180,10 +176,81 @@ def aggregate(
             )
             output.document(facts)
             return
-        result = aggregate_file(labels, method, seed, form, columns, rename_classes, output.say)
+        result = aggregate_file(labels, method, seed, form, columns, rename_classes, soft, output.say)
         if out_annotators is not None:
             output.table(result.annotators, out_annotators, as_json=False)
         output.table(result.items, out, as_json, annotators=result.annotators)
+
+
+def agreement(
+    labels: options.Labels,
+    level: Annotated[
+        str,
+        typer.Option(
+            help="nominal: classes differ or they do not; ordinal: they have an order; interval: they are "
+            "numbers."
+        ),
+    ] = "nominal",
+    order: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAMES",
+            help="The classes from the least to the greatest, separated by commas; by default they are "
+            "numbers.",
+        ),
+    ] = None,
+    out_annotators: Annotated[
+        Path | None, typer.Option(help="CSV file for the agreement of every annotator with the rest.")
+    ] = None,
+    out_classes: Annotated[
+        Path | None, typer.Option(help="CSV file for the agreement on every class.")
+    ] = None,
+    out_pairs: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV file for the agreement of every two annotators, of the 50 with the most labels."
+        ),
+    ] = None,
+    seed: options.Seed = 0,
+    form: options.Format = None,
+    item: options.Item = None,
+    annotator: options.Annotator = None,
+    label: options.Label = None,
+    weight: options.Weight = None,
+    annotators: options.Annotators = None,
+    exclude: options.Exclude = None,
+    missing: options.Missing = None,
+    fold_case: options.FoldCase = False,
+    rename_classes: options.RenameClasses = None,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """How far annotators agree: Krippendorff's α, Fleiss' κ, percent; by class, annotator and pair.
+
+    Example: annotmix agreement labels.csv --out-pairs pairs.csv
+    """
+    output = Output(quiet, as_json)
+    with one_line(*MISTAKES), interruptible(lambda: "Nothing was written."):
+        from annotmix.reading import Columns
+        from annotmix.runs.agreement import agreement_document, agreement_file, agreement_lines
+
+        columns = Columns(
+            item, annotator, label, tuple(missing or ()), weight,
+            split_names(annotators or ()), split_names(exclude or ()), fold_case=fold_case,
+        )  # fmt: skip
+        names = split_names(order) if order else None
+        result = agreement_file(labels, level, names, seed, form, columns, rename_classes, output.say)
+        for line in agreement_lines(result):
+            output.say(line)
+        for table, path in (
+            (result.annotators.reset_index, out_annotators),
+            (result.classes.reset_index, out_classes),
+            (result.pairs, out_pairs),
+        ):
+            if path is not None:
+                output.table(table(), path, as_json=False)
+        if as_json:
+            output.document(agreement_document(result))
 
 
 def demo(

@@ -40,9 +40,16 @@ Annotators = Annotated[
     list[str] | None,
     typer.Option(
         "--annotators",
-        metavar="NAMES",
-        help="Columns of the annotators in a table with one column per annotator, separated by commas; by "
-        "default they are recognised.",
+        metavar="NAMES|FILE",
+        help="Who the annotators are: a table with annotator, kind (people, models or rules) and whatever "
+        "else is known (model, prompt, group, cost of a label); or the columns of the annotators in a table "
+        "with one column per annotator, separated by commas. By default they are recognised.",
+    ),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAMES", help="Columns that are no annotators, in a table with one column per annotator."
     ),
 ]
 FoldCase = Annotated[
@@ -72,6 +79,13 @@ NoClass = Annotated[
         "--no-class",
         help="With --multi-label: a word for an answer without a class, besides [] and (none); can be "
         'repeated; "" is an empty cell.',
+    ),
+]
+Soft = Annotated[
+    bool,
+    typer.Option(
+        "--soft",
+        help="Probabilities of the labels that the crowd would give, not of one right class: for opinions.",
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="The same seed gives the same result.")]

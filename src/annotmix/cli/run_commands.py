@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,6 +20,7 @@ def predict(
     ids: options.Ids = None,
     item_column: options.ItemColumn = None,
     text_column: options.TextColumn = None,
+    soft: options.Soft = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
@@ -31,7 +32,7 @@ def predict(
     with one_line(*MISTAKES), interruptible(lambda: _NOTHING):
         from annotmix.runs.predict import predict as predict_items
 
-        table, notes = predict_items(run, file, ids, item_column, text_column, progress=not quiet)
+        table, notes = predict_items(run, file, ids, item_column, text_column, not quiet, soft)
         for note in notes:
             output.say(note)
         output.table(table, out, as_json)
@@ -77,7 +78,7 @@ def suggest(
         Path | None,
         typer.Option(
             help="Table of available annotators, also new ones: annotator and, where wanted, cost (of a "
-            "label) and load (maximum number of labels)."
+            "label) and load (maximum number of labels). By default the table that the run was made with."
         ),
     ] = None,
     per_item: Annotated[int, typer.Option(min=1, help="Most suggestions for one item.")] = 1,
@@ -132,14 +133,23 @@ def report(
 
 def export(
     run: options.Run,
-    onnx: Annotated[Path, typer.Option("--onnx", help="ONNX file to write; FILE.json describes its input.")],
+    onnx: Annotated[
+        Path | None,
+        typer.Option("--onnx", help="ONNX file of the classifier; FILE.json describes its input."),
+    ] = None,
+    soft: Annotated[
+        Path | None,
+        typer.Option(
+            "--soft", help="CSV file of the labels that the crowd would give every item of the run."
+        ),
+    ] = None,
     with_encoder: Annotated[
         bool, typer.Option("--with-encoder", help="Include the encoder of images: the input is then pixels.")
     ] = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """Write the classifier of a run as ONNX, checked against the original, and say what its input is.
+    """Write the classifier of a run as ONNX, checked against the original, or the crowd's soft labels.
 
     A classifier of texts or images takes the features of its encoder; --with-encoder includes the encoder
     image:efficientnet-lite0.
@@ -148,9 +158,25 @@ def export(
     """
     output = Output(quiet, as_json)
     with one_line(*MISTAKES), interruptible(lambda: _NOTHING):
+        if onnx is None and soft is None:
+            raise ValueError(
+                "Say what to export: --onnx FILE for the classifier, --soft FILE for soft labels."
+            )
+        facts: dict[str, Any] = {}
+        if soft is not None:
+            from annotmix.runs.conclusions import disagreement
+            from annotmix.runs.crowd_labels import write_soft_labels
+
+            n_items, crowd = write_soft_labels(run, soft)
+            output.say(disagreement(crowd.rise))
+            output.say(f"{n_items} rows: {soft}")
+            facts |= {"soft": str(soft), "items": n_items, "rise": crowd.rise}
+        if onnx is None:
+            output.document(facts)
+            return
         from annotmix.runs.export import export_onnx
 
-        facts = export_onnx(run, onnx, with_encoder)
+        facts |= export_onnx(run, onnx, with_encoder)
         checked = facts["checked"]
         output.say(facts["input"]["meaning"])
         output.say(

@@ -1,52 +1,29 @@
-"""Frozen pretrained networks that turn texts and images into features."""
+"""Frozen pretrained networks that turn texts and images into features.
 
-from __future__ import annotations
+Names are imported when they are first used, so that commands which run no encoder need no torch.
+"""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-import msgspec
+from annotmix._common.lazy import lazy
 
-from annotmix._common.schema import decode
-from annotmix._common.words import did_you_mean
-from annotmix.encoders.encoder import Encoder
-from annotmix.encoders.image import ImageEncoder, SavedImage
-from annotmix.encoders.pretrained import OFFLINE
-from annotmix.encoders.text import SavedText, TextEncoder
+if TYPE_CHECKING:
+    from annotmix.encoders.encoder import Encoder
+    from annotmix.encoders.image import ImageEncoder
+    from annotmix.encoders.making import encoder_from_dict, make_encoder
+    from annotmix.encoders.saved import SavedEncoder
+    from annotmix.encoders.text import TextEncoder
 
-#: An encoder as the files of a model describe it. They never say where features are kept.
-SavedEncoder = SavedText | SavedImage
+__all__ = ["Encoder", "ImageEncoder", "SavedEncoder", "TextEncoder", "encoder_from_dict", "make_encoder"]
 
-_KINDS: dict[str, type[Encoder]] = {"text": TextEncoder, "image": ImageEncoder}
-
-
-def make_encoder(encoder: str | Encoder, **settings: Any) -> Encoder:
-    """An encoder by its name, such as "text:minilm", "image:/folder", or "text" for the default model.
-
-    Parameters
-    ----------
-    encoder : str or Encoder
-        An encoder is returned as it is.
-    **settings
-        Further settings of an encoder that is given by its name.
-    """
-    if isinstance(encoder, Encoder):
-        return encoder
-    kind, _, model = encoder.partition(":") if isinstance(encoder, str) else ("", "", "")
-    if kind not in _KINDS:
-        raise ValueError(
-            f'encoder must be an encoder or a name such as "text:minilm" or "image:efficientnet-lite0", '
-            f"found {encoder!r}.{did_you_mean(encoder, (*OFFLINE, *_KINDS))}"
-        )
-    return _KINDS[kind](**({"model": model} if model else {}), **settings)
-
-
-def encoder_from_dict(saved: dict[str, Any] | SavedEncoder, **settings: Any) -> Encoder:
-    """The encoder that `to_dict` described; its weights are read when they are first needed."""
-    facts = saved if isinstance(saved, SavedText | SavedImage) else decode(saved, SavedEncoder)
-    kind = TextEncoder if isinstance(facts, SavedText) else ImageEncoder
-    encoder: Encoder = kind(**msgspec.structs.asdict(facts.params), **settings)
-    encoder._expected = facts.fingerprint
-    return encoder
-
-
-__all__ = ["Encoder", "ImageEncoder", "TextEncoder", "encoder_from_dict", "make_encoder"]
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "Encoder": "encoder",
+        "ImageEncoder": "image",
+        "SavedEncoder": "saved",
+        "TextEncoder": "text",
+        "encoder_from_dict": "making",
+        "make_encoder": "making",
+    },
+)

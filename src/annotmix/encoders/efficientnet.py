@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from annotmix.encoders.pretrained import packaged, require
+from annotmix.networks.generator import borrowed_generator
 
 NAME = "efficientnet-lite0"
 #: Pixels of a side.
@@ -50,7 +51,7 @@ def load(device: torch.device) -> Any:
 def load_network(device: torch.device) -> FeatureNetwork:
     """The frozen network."""
     package = require("efficientnet_lite_pytorch", "image")
-    with torch.random.fork_rng(devices=[]):
+    with borrowed_generator():
         network = package.EfficientNet.from_name(NAME)
     # only tensors are read from the file, nothing in it is run
     network.load_state_dict(torch.load(weights_file(), map_location="cpu", weights_only=True))

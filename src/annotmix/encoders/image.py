@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
 from annotmix._common.progress import Progress
-from annotmix._common.schema import Count, Positive, Strict
 from annotmix.encoders import efficientnet, pictures
 from annotmix.encoders.encoder import Encoder, Floats, Network
 from annotmix.encoders.pretrained import checkpoint_files, find_checkpoint, load_checkpoint
@@ -23,23 +22,6 @@ class _View(NamedTuple):
     source: Any  # path or array
     key: bytes
     augmented: bool = False
-
-
-class ImageParams(Strict):
-    """The settings of a saved image encoder."""
-
-    model: str
-    pooling: Literal["cls", "mean"]
-    views: Count
-    seed: Count
-    batch_size: Positive
-
-
-class SavedImage(Strict, tag_field="kind", tag="image"):
-    """An image encoder as JSON."""
-
-    params: ImageParams
-    fingerprint: str
 
 
 class ImageEncoder(Encoder):

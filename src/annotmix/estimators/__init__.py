@@ -4,14 +4,15 @@
 that `CrowdClassifier` needs no torch.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from annotmix._common.lazy import lazy
 
 if TYPE_CHECKING:
     from annotmix.estimators.classifier_factory import class_name, classifier_class, make_classifier
     from annotmix.estimators.crowd import CrowdClassifier
+    from annotmix.estimators.loading import load
     from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
-    from annotmix.estimators.persistence import load
     from annotmix.estimators.segmentation import AnnotMixSegmenter
     from annotmix.estimators.suggestion import suggest
 
@@ -26,23 +27,16 @@ __all__ = [
     "suggest",
 ]
 
-_HOMES = {
-    "AnnotMixSegmenter": "segmentation",
-    "CrowdClassifier": "crowd",
-    "MultiAnnotatorClassifier": "multi_annotator",
-    "class_name": "classifier_factory",
-    "classifier_class": "classifier_factory",
-    "load": "persistence",
-    "make_classifier": "classifier_factory",
-    "suggest": "suggestion",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "AnnotMixSegmenter": "segmentation",
+        "CrowdClassifier": "crowd",
+        "MultiAnnotatorClassifier": "multi_annotator",
+        "class_name": "classifier_factory",
+        "classifier_class": "classifier_factory",
+        "load": "loading",
+        "make_classifier": "classifier_factory",
+        "suggest": "suggestion",
+    },
+)

@@ -13,11 +13,9 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from annotmix._common.progress import Progress
 from annotmix.approaches import Approach, get_approach, list_approaches
 from annotmix.estimators.learnt_items import LearntItems
 from annotmix.estimators.unseen_annotators import AnnotatorQuery, find_annotators
-from annotmix.labels.evidence import Evidence
 from annotmix.labels.named import annotator_columns, confusion_table, label_table
 from annotmix.labels.posterior import Posterior
 from annotmix.networks.features import Features
@@ -148,16 +146,8 @@ class AnnotatorMethods:
         check_is_fitted(self)
         if self._learnt_sets:
             return self._set_posterior()
-        annotations, p = self._learnt.annotations, self.unseen_proba_.astype(np.float64)
-        learnt = np.isnan(p[:, 0])
-        with Progress("posterior", 2, show=self.progress) as progress:
-            evidence = Evidence(annotations, self._learnt.gold, vars(self).get("_alone"))
-            progress.advance()
-            answer = evidence.combine(None if learnt.any() else p)
-            progress.advance()
-        if not learnt.any():
-            return Posterior(annotations, answer)
-        return Posterior(annotations, replace(answer, q=np.where(learnt[:, None], answer.q, p)))
+        alone = vars(self).get("_alone")
+        return self._learnt.posterior(self.unseen_proba_, alone, progress=bool(self.progress))
 
     def consensus(self, X: Any = None, y: Any = None, *, items: Iterable[Any] | None = None) -> pd.DataFrame:
         """The most probable true class of every item, given the classifier and the labels it received.

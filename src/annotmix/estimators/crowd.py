@@ -13,10 +13,6 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -208,7 +204,7 @@ class CrowdClassifier(CrowdScore, MetaEstimatorMixin, ClassifierMixin, BaseEstim
         Items and labels are saved with it. Only for `estimator="logistic"` or "boosting", and X an array of
         numbers: other estimators cannot be saved without running code from the file when it is read.
         """
-        from annotmix.estimators.crowd_files import save  # it imports torch
+        from annotmix.estimators.crowd_files import save  # it knows this class
 
         check_is_fitted(self)
         save(self, folder)
@@ -372,10 +368,16 @@ def _boosting() -> Any:
     Eight leaves: see Hastie et al., The Elements of Statistical Learning, 10.11. Few bins, which are slow to
     find for weighted items.
     """
+    from sklearn.ensemble import HistGradientBoostingClassifier  # takes half a second
+
     return HistGradientBoostingClassifier(early_stopping=False, max_leaf_nodes=8, max_bins=63)
 
 
 def _logistic(strength: float, centre: bool) -> Any:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
     return make_pipeline(StandardScaler(with_mean=centre), LogisticRegression(C=strength, max_iter=1000))
 
 

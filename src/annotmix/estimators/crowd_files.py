@@ -12,19 +12,21 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
 import annotmix
 from annotmix._common.schema import decode
 from annotmix._common.seeds import seed_of
 from annotmix.estimators.crowd import CrowdClassifier, seeded
 from annotmix.estimators.crowd_sets import finish
-from annotmix.estimators.learnt_items import MEMBERS, LearntItems, require_members, restore_sets
-from annotmix.estimators.model_facts import CrowdFacts, names_or_none, names_to_json
-from annotmix.estimators.persistence import CROWD
-from annotmix.labels.evidence import Evidence
-from annotmix.labels.posterior import Posterior
+from annotmix.estimators.learnt_items import (
+    MEMBERS,
+    UNSEEN_NAME,
+    LearntItems,
+    require_members,
+    restore_sets,
+)
+from annotmix.estimators.model_facts import CROWD, CrowdFacts, names_or_none, names_to_json
 from annotmix.labels.set_evidence import evidence_by_class
 from annotmix.labels.set_posterior import ClassPosterior, MultiLabelPosterior, two_sided
 from annotmix.training.tensor_files import save_model
@@ -43,10 +45,7 @@ def save(model: CrowdClassifier, folder: str | os.PathLike[str]) -> None:
     annotations = posterior.label_sets.answers if several else posterior.annotations
     gold = model._gold if several else posterior.answer.gold
     learnt = LearntItems(annotations, gold, np.zeros(len(X), np.int64))
-    tensors = learnt.to_tensors() | {
-        "X": torch.tensor(X),
-        "unseen": torch.tensor(model.unseen_proba_),
-    }
+    arrays = learnt.to_arrays() | {"X": X, UNSEEN_NAME: model.unseen_proba_}
     facts = {
         "approach": CROWD,
         "annotmix": annotmix.__version__,
@@ -61,19 +60,19 @@ def save(model: CrowdClassifier, folder: str | os.PathLike[str]) -> None:
         "items": names_or_none(annotations.items),
     }
     if several:
-        tensors[MEMBERS] = torch.tensor(posterior.label_sets.members)
+        arrays[MEMBERS] = posterior.label_sets.members
         facts["by_class"] = list(zip(model._chosen_by_class, model._rounds_by_class, strict=True))
-    save_model(folder, tensors, facts)
+    save_model(folder, arrays, facts)
 
 
-def restorer(facts: dict[str, Any], layout: Layout) -> Callable[[dict[str, Tensor]], CrowdClassifier]:
-    """A function that makes the classifier of its tensors, whose layout is compared with the facts here."""
+def restorer(facts: dict[str, Any], layout: Layout) -> Callable[[dict[str, NDArray[Any]]], CrowdClassifier]:
+    """A function that makes the classifier of its arrays, whose layout is compared with the facts here."""
     saved = decode(facts, CrowdFacts)
     rest = dict(layout)
     n_items = LearntItems.require_layout(rest, None if saved.items is None else len(saved.items.values))
     shapes = {name: entry.shape for name, entry in rest.items()}
     width = shapes.get("X", [])[1:]
-    expected = {"X": [n_items, *width], "unseen": [n_items, len(saved.classes.values)]}
+    expected = {"X": [n_items, *width], UNSEEN_NAME: [n_items, len(saved.classes.values)]}
     if saved.by_class is not None:
         require_members(rest, len(saved.classes.values))
         expected[MEMBERS] = shapes[MEMBERS]
@@ -84,7 +83,7 @@ def restorer(facts: dict[str, Any], layout: Layout) -> Callable[[dict[str, Tenso
     return partial(_restore, saved)
 
 
-def _restore(saved: CrowdFacts, tensors: dict[str, Tensor]) -> CrowdClassifier:
+def _restore(saved: CrowdFacts, arrays: dict[str, NDArray[Any]]) -> CrowdClassifier:
     """The classifier that `save` wrote, its estimator fitted again."""
     seed = seed_of(saved.seed)
     model = CrowdClassifier(
@@ -95,25 +94,24 @@ def _restore(saved: CrowdFacts, tensors: dict[str, Tensor]) -> CrowdClassifier:
     items = None if saved.items is None else saved.items.to_array()
     model._learnt_sets = saved.by_class is not None
     if saved.by_class is not None:
-        return _restore_sets(model, saved.by_class, tensors, items)
-    learnt = LearntItems.from_tensors(tensors, items, model.annotators_, model.classes_)
+        return _restore_sets(model, saved.by_class, arrays, items)
+    learnt = LearntItems.from_arrays(arrays, items, model.annotators_, model.classes_)
     if learnt is None:
         raise ValueError("the labels are absent.")
-    model.unseen_proba_, model.n_rounds_ = tensors["unseen"].numpy(), saved.n_rounds
+    model.unseen_proba_, model.n_rounds_ = arrays[UNSEEN_NAME], saved.n_rounds
     model._chosen = saved.chosen
-    answer = Evidence(learnt.annotations, learnt.gold).combine(model.unseen_proba_)
-    model.posterior_ = Posterior(learnt.annotations, answer)
-    X = tensors["X"].numpy()
+    model.posterior_ = learnt.posterior(model.unseen_proba_)
+    X = arrays["X"]
     model._finish(X, seeded(model._estimators(X)[model._chosen], seed))
     return model
 
 
 def _restore_sets(
-    model: CrowdClassifier, by_class: list[tuple[int, int]], tensors: dict[str, Tensor], items: Any
+    model: CrowdClassifier, by_class: list[tuple[int, int]], arrays: dict[str, NDArray[Any]], items: Any
 ) -> CrowdClassifier:
     """A classifier of label sets, its estimators fitted again."""
-    sets, gold, _ = restore_sets(tensors, items, model.annotators_, model.classes_)
-    model.unseen_proba_ = tensors["unseen"].numpy()
+    sets, gold, _ = restore_sets(arrays, items, model.annotators_, model.classes_)
+    model.unseen_proba_ = arrays[UNSEEN_NAME]
     model._chosen_by_class, model._rounds_by_class = (list(part) for part in zip(*by_class, strict=True))
     made = [
         ClassPosterior(evidence.annotations, evidence.combine(two_sided(p)))
@@ -121,5 +119,5 @@ def _restore_sets(
             evidence_by_class(sets, (gold[0], sets.members[gold[1]])), model.unseen_proba_.T, strict=True
         )
     ]
-    finish(model, tensors["X"].numpy(), MultiLabelPosterior(sets, tuple(made)), gold)
+    finish(model, arrays["X"], MultiLabelPosterior(sets, tuple(made)), gold)
     return model

@@ -12,21 +12,27 @@ from itertools import chain, count
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+from annotmix._common.progress import Progress
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.evidence import Evidence
 from annotmix.labels.label_sets import LabelSets
 from annotmix.labels.names import Index, as_names
-from annotmix.labels.shrunken import Gold
+from annotmix.labels.posterior import Posterior
+from annotmix.labels.shrunken import Gold, Shrunken
 from annotmix.training.tensor_layout import Layout
 
+Floats = NDArray[np.floating]
+
+#: Name of the tensor of class probabilities of training items by classifiers that have not seen them.
+UNSEEN_NAME = "unseen"
 #: Names of the tensors that hold the labels, in a saved model.
 _NAMES = ("item", "annotator", "label", "weight")
-_PREFIX = "learnt."
 #: Name of the tensor with the sets that labels and true classes stand for, where items have several classes.
 MEMBERS = "members"
+#: How the names of these tensors begin.
+LEARNT = "learnt."
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,43 +57,63 @@ class LearntItems:
         at = np.minimum(np.searchsorted(known, mark), max(len(known) - 1, 0))
         return np.where(known[at] == mark, first[at], -1) if len(known) else np.full(len(mark), -1)
 
-    def to_tensors(self) -> dict[str, Tensor]:
+    def posterior(self, unseen: Floats, alone: Shrunken | None = None, progress: bool = False) -> Posterior:
+        """What labels and classifiers say together about the items.
+
+        Parameters
+        ----------
+        unseen : array, shape (N, C)
+            Class probabilities by classifiers that have not learnt the item; nan where there are none.
+        alone : Shrunken, optional
+            The answer of the labels alone, where it is known already.
+        progress : bool, default=False
+        """
+        p = unseen.astype(np.float64)
+        learnt = np.isnan(p[:, 0])
+        with Progress("posterior", 2, show=progress) as bar:
+            evidence = Evidence(self.annotations, self.gold, alone)
+            bar.advance()
+            answer = evidence.combine(None if learnt.any() else p)
+            bar.advance()
+        if learnt.any():  # items without labels have a prediction nevertheless
+            answer = replace(answer, q=np.where(learnt[:, None], answer.q, p))
+        return Posterior(self.annotations, answer)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Everything but the names of items, annotators and classes."""
         arrays = {name: getattr(self.annotations, name) for name in _NAMES}
         arrays |= {"gold": np.array(self.gold), "marks": self.marks}
-        return {_PREFIX + name: torch.tensor(array) for name, array in arrays.items() if array is not None}
+        return {LEARNT + name: np.asarray(array) for name, array in arrays.items() if array is not None}
 
     @staticmethod
     def require_layout(layout: Layout, n_items: int | None) -> int:
-        """Take the tensors of `to_tensors` out of a layout, which must fit; the number of items.
+        """Take the tensors of `to_arrays` out of a layout, which must fit; the number of items.
 
         `n_items` is the number of names of items, None where they are not known.
         """
-        own = {name: layout.pop(name) for name in list(layout) if name.startswith(_PREFIX)}
+        own = {name: layout.pop(name) for name in list(layout) if name.startswith(LEARNT)}
         if not own:
             return n_items or 0
-        n_labels = own[_PREFIX + "item"].shape
-        shapes = {_PREFIX + name: n_labels for name in _NAMES if name != "weight" or _PREFIX + name in own}
-        shapes |= {_PREFIX + "gold": [2, *own[_PREFIX + "gold"].shape[1:]]}
-        shapes |= {_PREFIX + "marks": own[_PREFIX + "marks"].shape[:1] if n_items is None else [n_items]}
+        n_labels = own[LEARNT + "item"].shape
+        shapes = {LEARNT + name: n_labels for name in _NAMES if name != "weight" or LEARNT + name in own}
+        shapes |= {LEARNT + "gold": [2, *own[LEARNT + "gold"].shape[1:]]}
+        shapes |= {LEARNT + "marks": own[LEARNT + "marks"].shape[:1] if n_items is None else [n_items]}
         if {name: entry.shape for name, entry in own.items()} != shapes or len(n_labels) != 1:
             raise ValueError("the tensors of the learnt labels do not fit together.")
         for name, entry in own.items():
-            if entry.dtype != ("F64" if name == _PREFIX + "weight" else "I64"):
+            if entry.dtype != ("F64" if name == LEARNT + "weight" else "I64"):
                 raise ValueError(f"the tensor {name!r} has the type {entry.dtype}.")
-        return shapes[_PREFIX + "marks"][0]
+        return shapes[LEARNT + "marks"][0]
 
     @classmethod
-    def from_tensors(
-        cls, tensors: dict[str, Tensor], items: Any, annotators: NDArray[Any], classes: NDArray[Any]
+    def from_arrays(
+        cls, arrays: dict[str, NDArray[Any]], items: Any, annotators: NDArray[Any], classes: NDArray[Any]
     ) -> LearntItems | None:
-        """The inverse of `to_tensors`, which takes its tensors out of `tensors`; None without them."""
-        if _PREFIX + "item" not in tensors:
+        """The inverse of `to_arrays`, which takes its arrays out of `arrays`; None without them."""
+        if LEARNT + "item" not in arrays:
             return None
         parts = {
-            name.removeprefix(_PREFIX): tensors.pop(name).cpu().numpy()
-            for name in list(tensors)
-            if name.startswith(_PREFIX)
+            name.removeprefix(LEARNT): arrays.pop(name) for name in list(arrays) if name.startswith(LEARNT)
         }
         gold, marks = parts.pop("gold"), parts.pop("marks")
         names = np.arange(len(marks)) if items is None else items
@@ -142,11 +168,11 @@ def require_members(layout: Layout, n_classes: int) -> int:
 
 
 def restore_sets(
-    tensors: dict[str, Tensor], items: Any, annotators: NDArray[Any], classes: NDArray[Any]
+    arrays: dict[str, NDArray[Any]], items: Any, annotators: NDArray[Any], classes: NDArray[Any]
 ) -> tuple[LabelSets, Gold, LearntItems]:
-    """Label sets and true sets of saved tensors, which are taken out of `tensors`."""
-    members = tensors.pop(MEMBERS).cpu().numpy()
-    learnt = LearntItems.from_tensors(tensors, items, annotators, np.arange(len(members)))
+    """Label sets and true sets of saved arrays, which are taken out of `arrays`."""
+    members = arrays.pop(MEMBERS)
+    learnt = LearntItems.from_arrays(arrays, items, annotators, np.arange(len(members)))
     if learnt is None:
         raise ValueError("the labels are absent.")
     return LabelSets(learnt.annotations, members, classes), learnt.gold, learnt

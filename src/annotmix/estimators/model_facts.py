@@ -18,9 +18,11 @@ from annotmix._common.schema import (
     require_equal_lengths,
     require_unique,
 )
-from annotmix.encoders import SavedEncoder
+from annotmix.encoders.saved import SavedEncoder
 from annotmix.estimators.preparation import SavedPreparation
 
+#: The approach that a saved `CrowdClassifier` names.
+CROWD = "crowd-classifier"
 _TYPES: dict[str, type] = {"int": int, "float": float, "bool": bool, "str": str}
 #: Layers of a network, and numbers of an item.
 MOST_LAYERS, MOST_NUMBERS = 1000, 1 << 28

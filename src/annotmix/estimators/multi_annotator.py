@@ -18,10 +18,10 @@ from annotmix.approaches import Approach
 from annotmix.approaches.base import DescribedAnnotators
 from annotmix.encoders import Encoder, make_encoder
 from annotmix.estimators.annotator_methods import AnnotatorMethods
-from annotmix.estimators.learnt_items import LearntItems, row_marks, with_gold
+from annotmix.estimators.learnt_items import UNSEEN_NAME, LearntItems, row_marks, with_gold
 from annotmix.estimators.numbers_only import refuse_texts
 from annotmix.estimators.parameters import check_parameters, resolve_network, training_settings
-from annotmix.estimators.persistence import REFERENCE_NAME, UNSEEN_NAME, fingerprint, save, set_state
+from annotmix.estimators.persistence import REFERENCE_NAME, fingerprint, save, set_state
 from annotmix.estimators.scoring import CrowdScore
 from annotmix.estimators.set_methods import SetMethods
 from annotmix.estimators.unseen_annotators import prepare_features

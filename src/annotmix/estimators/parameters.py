@@ -14,6 +14,8 @@ from annotmix.training import Settings
 
 #: RAdam moves a weight by about this much per step; no network learns with a larger one.
 LARGEST_RATE = 1e6
+#: Epochs and items of a batch fit into every kind of integer.
+LARGEST_COUNT = 2**31 - 1
 
 
 class Network(NamedTuple):
@@ -49,8 +51,8 @@ def check_parameters(clf: Any, has_validation: bool) -> None:
     """Refuse a wrong value of a shared parameter, by its name."""
     for name in ("max_epochs", "batch_size", "checkpoint_every"):
         value = getattr(clf, name)
-        if not isinstance(value, int | np.integer) or value < 1:
-            raise ValueError(f"{name} must be a positive integer, found {value!r}.")
+        if not isinstance(value, int | np.integer) or not 1 <= value <= LARGEST_COUNT:
+            raise ValueError(f"{name} must be an integer from 1 to {LARGEST_COUNT}, found {value!r}.")
     if clf.devices is not None and (not isinstance(clf.devices, int | np.integer) or clf.devices < 1):
         raise ValueError(f"devices must be a positive integer or None, found {clf.devices!r}.")
     if not _is_number(clf.lr) or not 0 < clf.lr <= LARGEST_RATE:

@@ -1,4 +1,4 @@
-"""Saving and loading of classifiers and segmenters, and the fingerprint of a run."""
+"""Classifiers with a network and segmenters on disk, and the fingerprint of a run."""
 
 from __future__ import annotations
 
@@ -15,29 +15,24 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 import annotmix
-from annotmix._common.schema import decode
 from annotmix.encoders import Encoder, encoder_from_dict, make_encoder
-from annotmix.estimators.learnt_items import MEMBERS, LearntItems, require_members
+from annotmix.estimators.learnt_items import LEARNT, MEMBERS, UNSEEN_NAME, LearntItems, require_members
 from annotmix.estimators.model_facts import ModelFacts, names_or_none, names_to_json
 from annotmix.estimators.parameters import Network, check_parameters
 from annotmix.estimators.preparation import Preparation
 from annotmix.labels.annotations import Annotations
 from annotmix.networks.devices import pick_device
+from annotmix.networks.generator import borrowed_generator
 from annotmix.training.loop import INITIALISATION, randomness
-from annotmix.training.tensor_files import ModelFileError, load_model, save_model
+from annotmix.training.tensor_files import ModelFileError, save_model
 from annotmix.training.tensor_layout import Layout, require_layout
 
 if TYPE_CHECKING:
-    from annotmix.estimators.crowd import CrowdClassifier
     from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
     from annotmix.estimators.segmentation import AnnotMixSegmenter
 
 #: Name under which features of some training items are kept beside the weights.
 REFERENCE_NAME = "reference"
-#: Name under which class probabilities of training items by classifiers that have not seen them are kept.
-UNSEEN_NAME = "unseen"
-#: The approach that a saved `CrowdClassifier` names.
-CROWD = "crowd-classifier"
 #: Parameters that have no influence on the weights.
 _NEUTRAL = {"select", "device", "devices", "progress", "checkpoint", "checkpoint_every"}
 _NEUTRAL |= {"backbone", "encoder"}  # they show in the module and in X
@@ -76,7 +71,7 @@ def save(model: Any, folder: str | os.PathLike[str]) -> None:
     tensors = {name: t.contiguous() for name, t in model.module_.state_dict().items()}
     tensors[REFERENCE_NAME] = model._reference.contiguous()
     if (learnt := getattr(model, "_learnt", None)) is not None:
-        tensors |= learnt.to_tensors()
+        tensors |= {name: torch.tensor(array) for name, array in learnt.to_arrays().items()}
         facts["items"] = names_or_none(learnt.annotations.items)
     if getattr(model, "_learnt_sets", False):
         tensors[MEMBERS] = torch.tensor(model._members)
@@ -89,57 +84,7 @@ def save(model: Any, folder: str | os.PathLike[str]) -> None:
     save_model(folder, tensors, facts)
 
 
-def load(
-    folder: str | os.PathLike[str],
-    *,
-    backbone: torch.nn.Module | None = None,
-    encoder: str | Encoder | None = None,
-    device: str = "auto",
-) -> MultiAnnotatorClassifier | AnnotMixSegmenter | CrowdClassifier:
-    """Read a classifier or segmenter that `save` wrote. Nothing in the files is executed.
-
-    Parameters
-    ----------
-    folder : path
-    backbone : torch.nn.Module, optional
-        The backbone, where the model was trained with one of your own.
-    encoder : str or encoder, optional
-        In place of the encoder that the model names, for example where its folder has moved. An encoder's
-        weights are read when they are first needed.
-    device : str, default="auto"
-    """
-    prepared: list[Callable[[dict[str, Tensor]], Any]] = []
-
-    def check(facts: dict[str, Any], layout: Layout) -> None:
-        if facts.get("approach") == CROWD:
-            from annotmix.estimators.crowd_files import restorer  # it saves names through this module
-
-            prepared.append(restorer(facts, layout))
-        else:
-            prepared.append(_restorer(decode(facts, ModelFacts), layout, backbone, encoder, device))
-
-    try:
-        tensors, _ = load_model(folder, check)
-        return prepared[-1](tensors)  # type: ignore[no-any-return]
-    except ModelFileError:
-        raise
-    except (
-        LookupError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        RuntimeError,
-        ArithmeticError,
-        MemoryError,
-    ) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise ModelFileError(
-            f"{os.fspath(folder)!r} does not hold a model that this version of annotmix understands: "
-            f"{reason:.500}"
-        ) from error
-
-
-def _restorer(
+def restorer(
     facts: ModelFacts,
     layout: Layout,
     backbone: torch.nn.Module | None,
@@ -163,11 +108,14 @@ def _restorer(
         model.module_.finish()
         if not is_segmenter:
             items = None if facts.items is None else facts.items.to_array()
+            arrays = {
+                name: tensors.pop(name).cpu().numpy() for name in list(tensors) if name.startswith(LEARNT)
+            }
             names = model.classes_
             if model._learnt_sets:
-                model._members = tensors.pop(MEMBERS).numpy()
+                model._members = tensors.pop(MEMBERS).cpu().numpy()
                 names = np.arange(len(model._members))
-            model._learnt = LearntItems.from_tensors(tensors, items, model.annotators_, names)
+            model._learnt = LearntItems.from_arrays(arrays, items, model.annotators_, names)
         # copies: results depend on the alignment of memory, and a file has its own
         model.states_ = {model.select: {name: t.to(model._device, copy=True) for name, t in tensors.items()}}
         set_state(model, model.states_[model.select])
@@ -225,7 +173,7 @@ def _require_weights(
     """Refuse tensors that are not those of the networks that the facts describe; nothing is allocated."""
     # a backbone of the caller runs a batch when it is copied, which a module without memory may not do
     place = "cpu" if isinstance(model.backbone, torch.nn.Module) else "meta"
-    with torch.device(place), torch.random.fork_rng():
+    with torch.device(place), borrowed_generator():
         module = model._make_module(facts.n_modelled, described)
         n_bytes = sum(t.nbytes for t in module.state_dict().values())
         module.finish()
@@ -245,7 +193,9 @@ def _require_weights(
         n_items = LearntItems.require_layout(rest, None if facts.items is None else len(facts.items.values))
         shape = (n_items, len(model.classes_))
         if UNSEEN_NAME in rest:
-            expected[UNSEEN_NAME] = torch.empty(shape, dtype=rest[UNSEEN_NAME].kind, device="meta")
+            expected[UNSEEN_NAME] = torch.empty(
+                shape, dtype=getattr(torch, rest[UNSEEN_NAME].kind), device="meta"
+            )
     require_layout(rest, expected)
 
 

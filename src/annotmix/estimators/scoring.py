@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.metrics import accuracy_score
-
 from annotmix.labels.accepted import holds_true_classes
 from annotmix.labels.label_sets import LabelSets
 from annotmix.labels.metrics import set_scores
@@ -44,6 +42,8 @@ class CrowdScore:
         if self._learnt_sets and not isinstance(truth, LabelSets):
             return set_scores(truth, self.predict(X))["subset-acc"]
         if holds_true_classes(truth):
+            from sklearn.metrics import accuracy_score
+
             return float(accuracy_score(truth, self.predict(X), sample_weight=sample_weight))
         if y_true is not None:
             raise ValueError("y_true must be one true class per row; labels of annotators go in as y.")

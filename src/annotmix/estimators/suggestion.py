@@ -17,17 +17,19 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from annotmix._common.words import some
-from annotmix.estimators.crowd import CrowdClassifier
-from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
 from annotmix.labels.names import as_names, locate
 from annotmix.labels.posterior import Posterior
+
+if TYPE_CHECKING:
+    from annotmix.estimators.crowd import CrowdClassifier
+    from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -35,6 +37,8 @@ Index = NDArray[np.int64]
 #: Pairs (item, annotator) that are scored; with more, the most uncertain items and the best annotators.
 MOST_PAIRS = 500_000
 MOST_ANNOTATORS = 500
+#: More suggestions for one annotator than there are pairs.
+NO_LIMIT = 2**31 - 1
 #: Entries of the confusion matrices of all annotators that are scored; with more, fewer annotators are.
 MOST_MATRICES = 5 * 10**7
 #: Entries of the confusion matrices that are in memory at once.
@@ -123,7 +127,9 @@ def suggest_from(
     who, names = _annotators(posterior, annotators, list(newcomers))
     price = _prices(cost, names)
     limit = _limits(per_annotator, names, budget, price)
-    rows = _items(posterior, budget / price.min(), per_item, len(who), list(exclude))
+    with np.errstate(over="ignore"):
+        most_labels = min(float(budget / price.min()), NO_LIMIT)
+    rows = _items(posterior, most_labels, per_item, len(who), list(exclude))
     gain, performance = _expected(posterior, rows, who)
     labels = np.where(who < 0, 0, posterior.annotations.labels_per_annotator[who])
     free = _without_label(posterior, rows, who)
@@ -197,16 +203,17 @@ def _limits(
     per_annotator: int | Mapping[Any, int] | None, names: NDArray[Any], budget: float, price: Floats
 ) -> Index:
     """Most suggestions for each annotator, shape (M,)."""
-    share = np.maximum(1, np.ceil(2 * budget / (len(names) * price))).astype(np.int64)
+    with np.errstate(over="ignore"):  # a very large budget, or a price of nearly nothing
+        share = np.clip(np.ceil(2 * budget / (len(names) * price)), 1, NO_LIMIT).astype(np.int64)
     if per_annotator is None:
         return share
     if not isinstance(per_annotator, Mapping):
         _require_number("per_annotator", per_annotator, whole=True)
-        return np.full(len(names), per_annotator)
+        return np.full(len(names), min(per_annotator, NO_LIMIT))
     for m, name in enumerate(names.tolist()):
         if name in per_annotator:
             _require_number(f"per_annotator of {name!r}", per_annotator[name], whole=True, zero=True)
-            share[m] = per_annotator[name]
+            share[m] = min(per_annotator[name], NO_LIMIT)
     return share
 
 

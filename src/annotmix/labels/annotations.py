@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from annotmix._common.words import show, some
 from annotmix.labels import display
 from annotmix.labels import tables as label_tables
+from annotmix.labels.coefficients import percent_agreement
 from annotmix.labels.label_checks import NAMES_OF, frozen, sorted_labels
 from annotmix.labels.names import Index, Names, as_list, as_names, distinct, locate, same_names
 
@@ -350,33 +351,15 @@ class Annotations:
         Z[self.item, self.annotator] = self.label
         return Z
 
-    def agreement(self) -> float:
-        """Chance that two labels of one item agree, averaged over the items with two labels or more.
-
-        `nan` where no item has two. A soft label is a distribution to draw from.
-        """
-        several = self.labels_per_item > 1
-        if not several.any():
-            return float("nan")
-        item, _, votes = self.votes()
-        by_pair = self.total(self.pair, int(self.pair[-1]) + 1)
-        weight = np.ones(len(self)) if self.weight is None else self.weight
-        # all ordered pairs of labels, minus the pairs of an annotator with itself
-        same = self._per_item(item, votes**2) - self._per_item(self.item, weight**2)
-        pairs = self.total(self.item, self.n_items) ** 2 - self._per_item(self.item[self._first], by_pair**2)
-        return float(np.mean(same[several] / pairs[several]))
-
     def agreement_with(self, label: Index) -> Floats:
         """Share of the labels of every item that are `label`, shape (n_items,); nan without labels."""
         agrees = (self.label == label[self.item]) * (1.0 if self.weight is None else self.weight)
+        votes = np.bincount(self.item, weights=agrees, minlength=self.n_items)
         with np.errstate(invalid="ignore"):
-            return np.asarray(self._per_item(self.item, agrees) / self.total(self.item, self.n_items))
-
-    def _per_item(self, item: Index, values: NDArray[Any]) -> Floats:
-        return np.asarray(np.bincount(item, weights=values, minlength=self.n_items), dtype=np.float64)
+            return np.asarray(votes / self.total(self.item, self.n_items))
 
     def summary(self) -> pd.Series:
-        """The main figures: counts, labels per item and per annotator, agreement."""
+        """The main figures: counts, labels per item and per annotator, percent agreement."""
         per_item, per_annotator = self.labels_per_item, self.labels_per_annotator
         figures: dict[str, float] = {
             "items": self.n_items,
@@ -390,7 +373,7 @@ class Annotations:
             figures[f"labels per {name}, mean"] = float(counts.mean()) if len(counts) else float("nan")
             figures[f"labels per {name}, min"] = int(counts.min(initial=0 if not len(counts) else counts[0]))
             figures[f"labels per {name}, max"] = int(counts.max(initial=0))
-        figures["agreement"] = self.agreement()
+        figures["agreement"] = percent_agreement(self)
         return pd.Series(figures, name="annotations", dtype=object)
 
     def align(

@@ -34,12 +34,16 @@ ALIASES = {
         "text", "sentence", "content", "body", "document", "question", "comment", "review", "tweet",
         "message", "utterance", "title",
     ),
-    "cost": ("cost", "price", "fee", "pay", "costperlabel"),
+    "cost": ("cost", "price", "fee", "pay", "costperlabel", "priceperlabel"),
     "time": (
         "timestamp", "createdat", "submittedat", "annotatedat", "labeledat", "labelledat", "completedat",
         "answeredat", "updatedat", "created", "submitted", "submittime", "datetime", "date", "time",
     ),
     "load": ("load", "limit", "capacity", "most", "maxlabels"),
+    "kind": ("kind", "annotatorkind", "annotatortype", "type"),
+    "model": ("model", "modelname", "llm"),
+    "prompt": ("prompt", "promptname", "prompting"),
+    "group": ("group", "family", "team"),
 }  # fmt: skip
 #: A true label may also stand in a column that is called like a label.
 ALIASES["truth"] += ALIASES["label"]

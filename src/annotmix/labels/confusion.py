@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.groups import Groups
 from annotmix.labels.names import Index
 
 Floats = NDArray[np.float64]
@@ -65,23 +66,42 @@ class Shrinkage(NamedTuple):
 class Labelled:
     """Labels as sparse matrices, for counting.
 
+    Parameters
+    ----------
+    annotations : Annotations
+    groups : Groups, optional
+        Annotators who err together; their labels are less evidence, and are left out together.
+
     Attributes
     ----------
     n_labels : array, shape (N,)
-        Annotators who labelled each item.
+        Annotators who labelled each item; the effective number where annotators err together.
+    evidence : array, shape (P,)
+        How much each label counts for the class of its item: `weight`, times `share` within a group.
+    block : array of int, shape (P,)
+        Number of the pair (item, annotator), or (item, group), of each label, ascending by item.
     cells : array
         annotator · C + label of the cells that occur, ascending; `cell` is each label's place there.
     repeated : array
         Each cell's place among the cells with several labels, -1 for a cell with one label.
     """
 
-    def __init__(self, annotations: Annotations):
-        a = self.annotations = annotations
+    def __init__(self, annotations: Annotations, groups: Groups | None = None):
+        a, self.groups = annotations, groups
+        self.annotations = annotations
         N, M, C, P = a.n_items, a.n_annotators, a.n_classes, len(a)
         weight = a.informative_weight
         self.weight: Floats = np.ones(P) if weight is None else weight
         self.soft = weight is not None
-        self.n_labels: Index = a.labels_per_item
+        self.n_labels: Index | Floats = a.labels_per_item
+        self.share: Floats = np.ones(P)
+        self.block = a.pair
+        if groups is not None:
+            self.share, self.block = groups.shares(a), groups.blocks(a)
+            self.n_labels = np.bincount(a.item, self.share / np.bincount(a.pair)[a.pair], N).astype(
+                np.float64
+            )
+        self.evidence: Floats = self.weight * self.share
         self.labelled = np.bincount(a.item, self.weight, N) > 0
         self.cells, first, self.cell, size = np.unique(
             a.annotator * C + a.label, return_index=True, return_inverse=True, return_counts=True
@@ -91,7 +111,7 @@ class Labelled:
         self.first_item, self.first_weight = a.item[first], self.weight[first]
         annotator, label = np.divmod(self.cells, max(C, 1))
         several, single = size > 1, size == 1
-        self.by_item = csr_array((self.weight, (a.item, np.arange(P))), shape=(N, P))
+        self.by_item = csr_array((self.evidence, (a.item, np.arange(P))), shape=(N, P))
         #: cells with several labels ← items; annotators and labels ← these cells, and ← items of other cells
         at = np.flatnonzero(several[self.cell])
         K = int(several.sum())
@@ -116,7 +136,7 @@ class Labelled:
     def votes(self, prior: float = 0.5) -> Floats:
         """Shares of the votes, shape (N, C), beside `prior` votes spread over all classes."""
         a = self.annotations
-        votes = np.bincount(a.item * a.n_classes + a.label, self.weight, a.n_items * a.n_classes)
+        votes = np.bincount(a.item * a.n_classes + a.label, self.evidence, a.n_items * a.n_classes)
         shares = votes.reshape(a.n_items, a.n_classes) + prior / a.n_classes
         return np.asarray(shares / shares.sum(axis=1, keepdims=True), dtype=np.float64)
 
@@ -142,19 +162,43 @@ class Labelled:
         by_item = self.by_item if len(values) == len(self.weight) else self.by_item[items, labels]
         return np.asarray(by_item @ values)
 
-    def pair_sums(self, values: Floats, labels: slice) -> Floats:
-        """Weighted sums over the labels that one annotator gave one item, for each of them.
+    def block_sums(self, values: Floats, labels: slice) -> Floats:
+        """Weighted sums over the labels of the same block, for each label; values have shape (labels, C).
 
-        `values`, shape (labels, C), are of the labels of consecutive items.
+        A block are the labels that one annotator, or one group, gave an item. The labels belong to
+        consecutive items.
         """
-        weighted = values * self.weight[labels, None]
-        if not self.soft:
-            return weighted
-        pair = self.annotations.pair[labels]
-        pair = pair - pair[:1]
-        sums = np.zeros((pair[-1] + 1 if len(pair) else 0, values.shape[1]))
-        np.add.at(sums, pair, weighted)
-        return sums[pair]
+        weighted = values * self.evidence[labels, None]
+        return weighted if not self.soft and self.groups is None else _sums_by(self.block[labels], weighted)
+
+    def n_others(self, items: slice, labels: slice) -> Floats | Index:
+        """Number of labels of its item outside the block of each label, shape (labels,)."""
+        n_labels = self.n_labels[items][self.annotations.item[labels] - (items.start or 0)]
+        if self.groups is None:
+            return np.asarray(n_labels - 1, dtype=np.int64)
+        pair = self.annotations.pair
+        one: Floats = (self.share / np.bincount(pair)[pair])[labels]
+        return np.asarray(n_labels - _sums_by(self.block[labels], one), dtype=np.float64)
+
+    @property
+    def blocks_per_item(self) -> Index:
+        """Number of annotators, or of groups, with labels for each item, shape (N,)."""
+        first = (
+            np.flatnonzero(np.diff(self.block, prepend=-1))
+            if self.groups is None
+            else np.unique(self.block, return_index=True)[1]
+        )
+        return np.bincount(self.annotations.item[first], minlength=self.annotations.n_items)
+
+
+def _sums_by(block: Index, values: Floats) -> Floats:
+    """Sums of values over equal blocks, for each of them; blocks are numbers from a narrow range."""
+    if not len(block):
+        return values
+    block = block - block.min()
+    sums = np.zeros((block.max() + 1, *values.shape[1:]))
+    np.add.at(sums, block, values)
+    return np.asarray(sums[block])
 
 
 class _Sums:

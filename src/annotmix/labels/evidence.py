@@ -19,7 +19,7 @@ annotators, and decide the weights where there are enough of them (`annotmix.lab
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,9 @@ import numpy as np
 from annotmix._common.progress import Progress
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.confusion import TINY, Confusion, Floats, Labelled, Shrinkage
+from annotmix.labels.dependence import answer_of_labels
 from annotmix.labels.gold import learn_from_gold
+from annotmix.labels.groups import Dependence
 from annotmix.labels.names import Index
 from annotmix.labels.shrunken import (
     MODELS,
@@ -38,7 +40,6 @@ from annotmix.labels.shrunken import (
     only,
     row_max,
     sample,
-    shrunken_dawid_skene,
     softmax,
     standard_errors,
 )
@@ -104,6 +105,11 @@ class Answer:
         Their difference, in standard errors; nan without a classifier.
     gold : arrays of int
         Rows of items and their true classes.
+    dependence : Dependence, optional
+        Annotators who err together, where they were looked for.
+    decides : array, shape (groups,)
+        Share of the labelled items that have another answer where all labels of a group count fully than
+        where they count as one; in the order of `Groups.members`.
     """
 
     q: Floats
@@ -115,6 +121,8 @@ class Answer:
     likelihood: float
     rise: float
     gold: Gold
+    dependence: Dependence | None = None
+    decides: Floats = field(default_factory=lambda: np.zeros(0))
 
     @property
     def helps(self) -> bool:
@@ -127,7 +135,10 @@ class Answer:
         `row` is each item's place among the items that θ was counted with, -1 for new ones: what an item's
         own labels added to the counts is taken out again.
         """
-        a, labelled = annotations, Labelled(annotations)
+        a, labelled = (
+            annotations,
+            Labelled(annotations, None if self.dependence is None else self.dependence.used_groups),
+        )
         own_weight = labelled.own_weight * (row >= 0)[a.item]
         own_right = labelled.own_right(self._own(row[a.item], a.label))
         q = np.empty((a.n_items, a.n_classes))
@@ -174,8 +185,10 @@ class Evidence:
     def __init__(self, annotations: Annotations, gold: Gold | None = None, alone: Shrunken | None = None):
         self.annotations = annotations
         self.gold: Gold = (np.zeros(0, np.int64), np.zeros(0, np.int64)) if gold is None else gold
-        self.labelled = Labelled(annotations)
-        self.alone = shrunken_dawid_skene(annotations, self.gold) if alone is None else alone
+        self.alone = answer_of_labels(annotations, self.gold) if alone is None else alone
+        self.dependence = self.alone.dependence
+        self.groups = None if self.dependence is None else self.dependence.used_groups
+        self.labelled = Labelled(annotations, self.groups)
         share = self.alone.q[self.labelled.labelled].sum(axis=0) + 1
         self.log_shares: Floats = np.log(share / share.sum())
         self.log_mean: Floats = np.zeros(annotations.n_classes)
@@ -260,10 +273,10 @@ class Evidence:
 
     def _rise(self, likelihood: Floats, without: Floats) -> float:
         """How much greater the likelihood of the labels is, in standard errors."""
-        return standard_errors((likelihood - without) * self.labelled.weight)
+        return standard_errors((likelihood - without) * self.labelled.evidence)
 
     def _mean(self, values: Floats) -> float:
-        return weighted_mean(values, self.labelled.weight)
+        return weighted_mean(values, self.labelled.evidence)
 
     def helped_by(self, p: Floats) -> bool:
         """Whether class probabilities p̂, shape (N, C), raise ℓ beyond doubt."""
@@ -292,6 +305,8 @@ class Evidence:
             self._mean(likelihood),
             np.nan if p is None else rise,
             self.gold,
+            self.dependence,
+            deciding_groups(self, log_p, weights),
         )
 
     def _weigh(
@@ -318,7 +333,7 @@ class Evidence:
 
 
 def joint(
-    n_labels: Index, sums: Floats, log_shares: Floats, log_p: Floats | None, weights: Weights
+    n_labels: Index | Floats, sums: Floats, log_shares: Floats, log_p: Floats | None, weights: Weights
 ) -> Floats:
     """log q up to a constant, shape (n, C).
 
@@ -326,6 +341,39 @@ def joint(
     """
     exponent = label_exponent(n_labels, weights.correlation)[:, None]
     return np.asarray(_prior(log_shares, log_p, weights, len(sums)) + exponent * sums)
+
+
+def deciding_groups(evidence: Evidence, log_p: Floats | None, weights: Weights) -> Floats:
+    """The share of items that every group of annotators decides, see `Answer.decides`."""
+    groups = None if evidence.dependence is None else evidence.dependence.groups
+    if groups is None or not len(groups.first):
+        return np.zeros(0)
+    a, labelled, members = evidence.annotations, evidence.labelled, groups.members
+    of = np.full(a.n_annotators, -1)
+    for g, who in enumerate(members):
+        of[who] = g
+    weight = (
+        labelled.weight if weights.annotators is None else labelled.weight * weights.annotators[a.annotator]
+    )
+    share = groups.shares(a)
+    joint, changed = evidence.joint(log_p, weights), np.zeros(len(members))
+    exponent = label_exponent(labelled.n_labels, weights.correlation)
+    open_items = labelled.labelled.copy()
+    open_items[evidence.gold[0]] = False
+    for items, labels in labelled.pieces():
+        rows = np.flatnonzero(of[a.annotator[labels]] >= 0) + labels.start
+        said = evidence.confusion.log_likelihood(rows) * (weight * exponent[a.item])[rows, None]
+        place, member_of = a.item[rows] - items.start, of[a.annotator[rows]]
+        for g in range(len(members)):
+            inside = member_of == g
+            best = []
+            for counted in (np.ones(len(a)), share):
+                other = joint[items].copy()
+                change = (counted - labelled.share)[rows[inside], None] * said[inside]
+                np.add.at(other, place[inside], change)
+                best.append(other.argmax(axis=1))
+            changed[g] += ((best[0] != best[1]) & open_items[items]).sum()
+    return changed / max(int(labelled.labelled.sum()), 1)
 
 
 def weighted_mean(values: Floats, weight: Floats) -> float:
@@ -341,14 +389,14 @@ class _Others:
 
     def __init__(self, labelled: Labelled, said: Floats, items: slice, labels: slice):
         self.item = labelled.annotations.item[labels] - (items.start or 0)
-        self.n_others = labelled.n_labels[items] - 1
+        self.n_others = labelled.n_others(items, labels)
         self.theta = np.exp(said)
         self.sums = np.take(labelled.item_sums(said, items, labels), self.item, axis=0)
-        self.sums -= labelled.pair_sums(said, labels)
+        self.sums -= labelled.block_sums(said, labels)
 
     def likelihood(self, prior: Floats, correlation: float) -> Floats:
         """log of the probability of every label given the others; `prior` has shape (items, C)."""
-        joint = self.sums * label_exponent(self.n_others, correlation)[self.item, None]
+        joint = self.sums * label_exponent(self.n_others, correlation)[:, None]
         joint += np.take(prior, self.item, axis=0)
         joint -= row_max(joint)[:, None]
         q = np.exp(joint, out=joint)
@@ -364,7 +412,7 @@ class _Sample:
         self.labelled, self.labels = labelled, np.arange(len(a))
         if self.items is not None:
             part, place = only(a, self.items)
-            self.labelled, self.labels = Labelled(part), np.flatnonzero(place[a.item] >= 0)
+            self.labelled, self.labels = Labelled(part, labelled.groups), np.flatnonzero(place[a.item] >= 0)
 
     def others(self, confusion: Confusion) -> _Others:
         """What the other labels of their items say about the sampled labels."""
@@ -375,7 +423,7 @@ class _Sample:
         """Mean log-likelihood of the sampled labels."""
         log_p = log_p if log_p is None or self.items is None else log_p[self.items]
         prior = _prior(log_shares, log_p, weights, self.labelled.annotations.n_items)
-        return weighted_mean(others.likelihood(prior, weights.correlation), self.labelled.weight)
+        return weighted_mean(others.likelihood(prior, weights.correlation), self.labelled.evidence)
 
 
 def _prior(log_shares: Floats, log_p: Floats | None, weights: Weights, n_items: int) -> Floats:

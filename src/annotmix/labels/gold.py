@@ -67,7 +67,7 @@ class _Factors:
         place[item] = np.arange(len(item))
         rows = np.flatnonzero(place[a.item] >= 0)
         exponent = label_exponent(evidence.labelled.n_labels, weights.correlation)
-        scale = exponent[a.item[rows]] * evidence.labelled.weight[rows]
+        scale = exponent[a.item[rows]] * evidence.labelled.evidence[rows]
         self.said = evidence.confusion.log_likelihood(rows) * scale[:, None]
         self.gold, self.annotator = place[a.item[rows]], a.annotator[rows]
         self.joint = evidence.joint(log_p, weights)[item]

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from annotmix._common.words import show, some
 from annotmix.labels import display
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.coefficients import percent_agreement
 from annotmix.labels.columns import find_column
 from annotmix.labels.label_checks import frozen
 from annotmix.labels.names import Index, Names, as_names, is_missing, locate, plain
@@ -294,8 +295,8 @@ class LabelSets:
         return as_tuples(self.members, self.classes)
 
     def agreement(self) -> float:
-        """Chance that two answers about one item are the same set; see `Annotations.agreement`."""
-        return self.answers.agreement()
+        """Chance that two answers about one item are the same set, over items with several."""
+        return percent_agreement(self.answers)
 
     # ---------------------------------------------------------------- parts
 

@@ -69,11 +69,15 @@ def perf_auroc(correct: ArrayLike, p_perf: ArrayLike, weight: ArrayLike | None =
         raise ValueError(
             f"correct and p_perf must be vectors of one length, found {right.shape}, {scores.shape}."
         )
-    if right.all() or not right.any():
-        return float("nan")
-    from sklearn.metrics import roc_auc_score
-
-    return float(roc_auc_score(right, scores, sample_weight=weight))
+    if not np.isfinite(scores).all():
+        raise ValueError(f"p_perf must be finite, found {scores[~np.isfinite(scores)][0]}.")
+    weights = np.ones(len(right)) if weight is None else np.asarray(weight, dtype=float)
+    # scikit-learn's roc_auc_score is the same, and takes a second to import
+    rank = np.unique(scores, return_inverse=True)[1]
+    n_right, n_false = (np.bincount(rank, weights * of) for of in (right, ~right))
+    pairs = n_right.sum() * n_false.sum()
+    lower = np.cumsum(n_false) - n_false
+    return float(n_right @ (lower + n_false / 2) / pairs) if pairs > 0 else float("nan")
 
 
 def _share_equal(

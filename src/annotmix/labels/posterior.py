@@ -15,11 +15,13 @@ from annotmix._common.words import some
 from annotmix.labels import display
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.confusion import Confusion, Floats, Labelled
+from annotmix.labels.err_together import ErrTogether
 from annotmix.labels.evidence import Answer, Evidence, Weights
 from annotmix.labels.forms import labels_alone
 from annotmix.labels.label_sets import LabelSets
 from annotmix.labels.named import class_table, confusion_table, gold_positions, index_of
-from annotmix.labels.names import locate
+from annotmix.labels.names import Index, locate
+from annotmix.labels.soft_labels import SoftLabels
 
 if TYPE_CHECKING:
     from annotmix.labels.set_posterior import MultiLabelPosterior
@@ -87,17 +89,35 @@ class Posterior:
         """One row per annotator: `accuracy`, its 95 % interval `low` and `high`, and `n_labels`."""
         return annotator_table(self.annotations, self.answer.q)
 
+    @cached_property
+    def dependence(self) -> ErrTogether:
+        """Annotators who err together: pairs, groups, and the effective number of votes of every item."""
+        return ErrTogether(self.annotations, self.answer)
+
     def confusion(self, annotators: Iterable[Any] | None = None) -> pd.DataFrame:
         """P(label | class) of all or the named annotators: `confusion().loc[annotator]` is a matrix.
 
         One row per `annotator` and true `class`, one column per `label`.
         """
         known = self.annotations.annotators
-        names = known if annotators is None else np.array(list(annotators), dtype=object)
+        who = np.arange(len(known)) if annotators is None else self._places(annotators)
+        return confusion_table(self.counted.matrices(who), known[who], self.annotations.classes)
+
+    def soft_labels(self, annotators: Iterable[Any] | None = None) -> SoftLabels:
+        """The labels that a further annotator of the crowd, or of the named group, would give every item.
+
+        For questions without a single truth; see `SoftLabels`.
+        """
+        group = None if annotators is None else self._places(annotators)
+        return SoftLabels(self.annotations, self.answer, group)
+
+    def _places(self, annotators: Iterable[Any]) -> Index:
+        known = self.annotations.annotators
+        names = np.array(list(annotators), dtype=object)
         who = locate(names, known)
         if (who < 0).any():
             raise ValueError(f"Unknown annotators: {some(names[who < 0])}. Known are {some(known)}.")
-        return confusion_table(self.counted.matrices(who), known[who], self.annotations.classes)
+        return who
 
     @cached_property
     def counted(self) -> Confusion:
@@ -149,8 +169,8 @@ def posterior(
     Returns
     -------
     Posterior, or MultiLabelPosterior of `LabelSets`
-        With `consensus`, `label_quality`, `annotators`, `confusion`, `weights` and `likelihood`. Without
-        `pred_probs` it is a shrunken Dawid–Skene.
+        With `consensus`, `label_quality`, `annotators`, `confusion`, `dependence`, `weights` and
+        `likelihood`. Without `pred_probs` it is a shrunken Dawid–Skene.
 
     Examples
     --------
@@ -226,11 +246,16 @@ def accuracy_interval(n: Any, right: Any, unsure: Any) -> tuple[Floats, Floats, 
     """
     mean = (right + 0.5) / (n + 1)
     variance = mean * (1 - mean) / (n + 2) + unsure / (n + 1) ** 2
+    return mean, *beta_interval(mean, variance)
+
+
+def beta_interval(mean: Any, variance: Any) -> tuple[Floats, Floats]:
+    """The ends of the 95 % interval of Beta distributions with these means and variances."""
     size = np.maximum(mean * (1 - mean) / variance - 1, 1e-3)
     low, high = (
         betaincinv(mean * size, (1 - mean) * size, p) for p in ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2)
     )
-    return mean, low, high
+    return low, high
 
 
 def _probabilities(pred_probs: Any, annotations: Annotations) -> Floats:

@@ -17,6 +17,7 @@ import pandas as pd
 from annotmix._common.progress import Progress
 from annotmix._common.words import show, some
 from annotmix.labels import display
+from annotmix.labels.coefficients import percent_agreement
 from annotmix.labels.confusion import Confusion, Floats, Labelled
 from annotmix.labels.label_sets import Bools, LabelSets, as_tuples
 from annotmix.labels.named import class_table, index_of
@@ -191,7 +192,7 @@ class MultiLabelPosterior:
                 "share_chosen": sets.chosen.mean(axis=0) if len(sets) else nothing,
                 "sensitivity": _share(chosen.sum(axis=0), true.sum(axis=0)),
                 "specificity": _share(left_out.sum(axis=0), false.sum(axis=0)),
-                "agreement": [own.annotations.agreement() for own in self.by_class],
+                "agreement": [percent_agreement(own.annotations) for own in self.by_class],
                 "n_wrong": (self.right < 0.5).sum(axis=0),
             },
             index=index_of(sets.classes, "class"),

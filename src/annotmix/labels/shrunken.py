@@ -22,6 +22,7 @@ import numpy as np
 from annotmix._common.progress import Progress
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.confusion import BLOCK, TINY, Confusion, Floats, Labelled, Shrinkage
+from annotmix.labels.groups import Dependence, Groups
 from annotmix.labels.names import Index
 
 #: Rows of items whose true classes are known, and these classes.
@@ -68,21 +69,27 @@ class Shrunken:
         ρ: each of l labels of an item counts 1 / (1 + (l − 1) ρ), as in Kish's design effect.
     shares : dict of (Shrinkage, rounds) to float
         The models that were averaged; empty where too few labels could be held out to choose.
+    dependence : Dependence, optional
+        Annotators who err together.
     """
 
     q: Floats
     shrinkage: Shrinkage
     correlation: float
     shares: dict[tuple[Shrinkage, int], float]
+    dependence: Dependence | None = None
 
 
-def shrunken_dawid_skene(annotations: Annotations, gold: Gold) -> Shrunken:
-    """Class probabilities of the items from labels alone; `gold` are rows of items and their classes."""
-    labelled = Labelled(annotations)
+def shrunken_dawid_skene(annotations: Annotations, gold: Gold, groups: Groups | None = None) -> Shrunken:
+    """Class probabilities of the items from labels alone.
+
+    `gold` are rows of items and their classes, `groups` annotators who err together.
+    """
+    labelled = Labelled(annotations, groups)
     start = fix(labelled.votes(), gold)
     if (annotations.labels_per_item > 1).sum() < FEWEST:
         return Shrunken(start, Shrinkage(), 0.0, {})
-    shares, correlation = _choose(_parts(*_sampled(annotations, gold)))
+    shares, correlation = _choose(parts(*sampled(annotations, gold, groups)))
     q = np.zeros_like(start)
     by_model: dict[Shrinkage, dict[int, float]] = {}
     for (model, rounds), share in shares.items():
@@ -146,7 +153,7 @@ def largest_change(before: Floats, after: Floats) -> float:
     return max((float(np.abs(before[piece] - after[piece]).max()) for piece in pieces), default=0.0)
 
 
-def label_exponent(n_labels: Index, correlation: float) -> Floats:
+def label_exponent(n_labels: Index | Floats, correlation: float) -> Floats:
     """1 / (1 + (l − 1) ρ) of items with l labels, shape as `n_labels`."""
     return np.asarray(1 / (1 + np.maximum(n_labels - 1, 0) * correlation))
 
@@ -177,16 +184,20 @@ def row_max(values: Floats) -> Floats:
 # ---------------------------------------------------------------- choosing
 
 
-class _Part:
+class Part:
     """Labels to learn from, and held-out labels of the same items to predict."""
 
-    def __init__(self, annotations: Annotations, held: np.ndarray, gold: Gold):
-        self.labelled, self.gold = Labelled(annotations.keep(~held)), gold
+    def __init__(self, labelled: Labelled, held: np.ndarray, gold: Gold):
+        annotations, groups = labelled.annotations, labelled.groups
+        self.labelled, self.gold = Labelled(annotations.keep(~held), groups), gold
         self.start = fix(self.labelled.votes(), gold)
         known = self.labelled.n_labels > 0
         known[gold[0]] = True
-        self.held = annotations.keep(held & known[annotations.item])
+        held = held & known[annotations.item]
+        self.held = annotations.keep(held)
         self.weight = np.ones(len(self.held)) if self.held.weight is None else self.held.weight
+        if groups is not None:  # a group counts once
+            self.weight = self.weight * labelled.share[held]
 
     def scores(self, shrinkage: Shrinkage, most: int, correlation: float = 0.0) -> dict[int, Floats]:
         """Log-likelihood of the held-out labels, shape (labels,), after each of `ROUNDS` up to `most`."""
@@ -267,28 +278,33 @@ def only(annotations: Annotations, rows: Index) -> tuple[Annotations, Index]:
     return annotations[rows], place
 
 
-def _sampled(annotations: Annotations, gold: Gold) -> tuple[Annotations, Gold]:
-    """The labels and the gold classes of a sample of the items."""
+def sampled(
+    annotations: Annotations, gold: Gold, groups: Groups | None
+) -> tuple[Annotations, Gold, Groups | None]:
+    """The labels, the gold classes and the groups of a sample of the items."""
     rows = sample(annotations)
     if rows is None:
-        return annotations, gold
+        return annotations, gold, groups
     part, place = only(annotations, rows)
-    part = part.align(annotators=part.annotators[part.labels_per_annotator > 0])
+    present = part.labels_per_annotator > 0
+    part = part.align(annotators=part.annotators[present])
     inside = place[gold[0]] >= 0
-    return part, (place[gold[0]][inside], gold[1][inside])
+    gold = place[gold[0]][inside], gold[1][inside]
+    return part, gold, None if groups is None else groups.only(present)
 
 
-def _parts(annotations: Annotations, gold: Gold) -> list[_Part]:
+def parts(annotations: Annotations, gold: Gold, groups: Groups | None) -> list[Part]:
     """Five ways to hold out a fifth of the labels."""
-    rng = np.random.default_rng(0)
-    fold = (rng.permutation(len(annotations)) % FOLDS)[annotations.pair]  # soft labels stay whole
-    alone = annotations.labels_per_item == 1
+    labelled, rng = Labelled(annotations, groups), np.random.default_rng(0)
+    # soft labels, and labels of a group for an item, stay together
+    fold = (rng.permutation(len(annotations)) % FOLDS)[labelled.block]
+    alone = labelled.blocks_per_item == 1
     alone[gold[0]] = False
     eligible = ~alone[annotations.item]
-    return [_Part(annotations, (fold == k) & eligible, gold) for k in range(FOLDS)]
+    return [Part(labelled, (fold == k) & eligible, gold) for k in range(FOLDS)]
 
 
-def _choose(parts: list[_Part]) -> tuple[dict[tuple[Shrinkage, int], float], float]:
+def _choose(parts: list[Part]) -> tuple[dict[tuple[Shrinkage, int], float], float]:
     """The share of each model in the average, and ρ."""
     with Progress("comparing models of the labels", len(ROUNDS) * len(MODELS) + FOLDS) as progress:
         scores = parts[0].promising(progress)
@@ -316,7 +332,7 @@ def _bootstrap(scores: Scores) -> tuple[dict[tuple[Shrinkage, int], float], tupl
     return {key: float(value / total) for key, value in kept.items()}, keys[int(share.argmax())]
 
 
-def _correlation(parts: list[_Part], model: Shrinkage, rounds: int, best: Floats) -> float:
+def _correlation(parts: list[Part], model: Shrinkage, rounds: int, best: Floats) -> float:
     """The smallest ρ whose successor predicts no better; only items with three labels know."""
     result = 0.0
     if not any((part.labelled.n_labels > 1).any() for part in parts):

@@ -20,10 +20,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.groups import Groups
 
 #: Buffers whose length depends on the labels.
 _OF_LABELS = ("q", "level", "item", "annotator", "label", "weight")
@@ -68,8 +70,12 @@ class CountedConfusion(nn.Module):
         super().__init__()
         self.n_classes, self.n_levels = n_classes, n_levels
         self.kappa, self.kappa_level = kappa, kappa_level
+        self._several = True  # whether an annotator may have several labels for an item
+        self._share: Tensor | None = None  # of labels of copies; needed in training alone
         C = n_classes
-        common = torch.full((C, C), 1 / C) + 2 * torch.eye(C)
+        # as with nothing counted; sums and `torch.eye` would import torch's compiler on the meta device
+        common = torch.full((C, C), 1 / (3 * C))
+        common.diagonal().add_(2 / 3)
         none = torch.zeros(0, dtype=torch.long)
         for name, start in {
             "q": torch.zeros(0, C),  # class probabilities of the items, (N, C)
@@ -80,7 +86,7 @@ class CountedConfusion(nn.Module):
             "weight": torch.zeros(0),
             "total": torch.zeros(n_annotators, C),  # N_m[·, all]
             "level_total": torch.zeros(n_annotators * n_levels, C),
-            "common": common / common.sum(dim=1, keepdim=True),  # θ̄, (C, C)
+            "common": common,  # θ̄, (C, C)
             "ratio": torch.ones(n_levels, C, C),  # r_d
         }.items():
             self.register_buffer(name, start)
@@ -92,10 +98,10 @@ class CountedConfusion(nn.Module):
         """
         C, D = self.n_classes, self.n_levels
         self.q, self.level = q, q.new_zeros(len(q), dtype=torch.long) if level is None else level
-        order = torch.argsort(labels.annotator * C + labels.label, stable=True)
-        self.item, self.annotator = labels.item[order], labels.annotator[order]
-        self.label, weight = labels.label[order], labels.weight
-        self.weight = q.new_ones(len(order)) if weight is None else weight[order].to(q.dtype)
+        self.item, self.annotator, self.label = labels.item, labels.annotator, labels.label
+        self.weight = q.new_ones(len(self.item)) if labels.weight is None else labels.weight.to(q.dtype)
+        self._several = labels.several
+        self._share = None if labels.share is None else labels.share.to(q.dtype)
         self.level_total = torch.zeros_like(self.level_total)
         by_level = q.new_zeros(D * C, C)
         for rows in self._pieces():
@@ -112,14 +118,16 @@ class CountedConfusion(nn.Module):
     def item_sums(self, start: Tensor, factor: Tensor) -> Tensor:
         """`start`, shape (N, C), plus factor · Σ w log θ_md[c, z] over the labels z of every item.
 
-        θ is counted without the item; w is the weight of a label, 1 without weights, `factor` has shape (N,).
+        θ is counted without the item; w is the weight of a label, 1 without weights, times its share where
+        annotators copy each other; `factor` has shape (N,).
         With difficulties, rows of θ sum to nearly one here: normalising them would need whole matrices for
         single labels.
         """
         sums = start.clone()
         for rows in self._pieces():
             item = self.item[rows]
-            sums.index_add_(0, item, self.log_likelihood(rows) * factor[item].unsqueeze(1))
+            share = factor[item] if self._share is None else factor[item] * self._share[rows]
+            sums.index_add_(0, item, self.log_likelihood(rows) * share.unsqueeze(1))
         return sums
 
     def log_likelihood(self, rows: slice) -> Tensor:
@@ -127,17 +135,18 @@ class CountedConfusion(nn.Module):
         D, kappa = self.n_levels, self.kappa
         item, annotator, label = self.item[rows], self.annotator[rows], self.label[rows]
         d, own = self.level[item], self._weighted(rows)
-        # all labels that the same annotator gave the same item are left out of the totals
-        both, pair = torch.unique(annotator * len(self.q) + item, return_inverse=True)
-        all_own = own if len(both) == len(own) else _sums(own, pair, len(both))[pair]
-        cells, cell = torch.unique(annotator * self.n_classes + label, return_inverse=True)
+        all_own = own
+        if self._several:  # all labels that the same annotator gave the same item are left out of the totals
+            both, pair = torch.unique(annotator * len(self.q) + item, return_inverse=True)
+            all_own = _sums(own, pair, len(both))[pair]
+        cells, cell = torch.unique_consecutive(annotator * self.n_classes + label, return_inverse=True)
         # by class, as each label needs one column of its annotator's matrix
         said = _sums(own, cell, len(cells))[cell] - own
         theta = said.add_(self.common.T[label], alpha=kappa)
         theta /= self.total[annotator].sub_(all_own).add_(kappa)
         if D > 1:
-            here, place = torch.unique(cell * D + d, return_inverse=True)
-            said = _sums(own, place, len(here))[place] - own
+            place = cell * D + d
+            said = _sums(own, place, len(cells) * D)[place] - own
             theta *= self.ratio.transpose(1, 2)[d, label]
             theta = said.add_(theta, alpha=self.kappa_level)
             theta /= self.level_total[annotator * D + d].sub_(all_own).add_(self.kappa_level)
@@ -207,19 +216,30 @@ class CountedConfusion(nn.Module):
 
 
 class Labelled:
-    """The labels as tensors: item, annotator and label, shapes (P,), and their informative weights.
+    """The labels as tensors: item, annotator, label, their informative weights, and their shares.
+
+    They stand by annotator and label, and have shape (P,). `several` says whether an annotator has more than
+    one label for an item. A share is how much a label counts for the class of its item where annotators copy
+    each other (`groups`).
 
     A flat distribution must not count as a label of every class: it would be evidence for the class that
     annotators confuse most, that class would grow, and finally all items would belong to it.
     """
 
-    def __init__(self, annotations: Annotations, device: torch.device):
-        self.item = torch.tensor(annotations.item, device=device)
-        self.annotator = torch.tensor(annotations.annotator, device=device)
-        self.label = torch.tensor(annotations.label, device=device)
-        self.weight = None
-        if annotations.weight is not None:
-            self.weight = torch.tensor(annotations.informative_weight, dtype=torch.float32, device=device)
+    def __init__(self, annotations: Annotations, device: torch.device, groups: Groups | None = None):
+        order = np.lexsort((annotations.label, annotations.annotator))
+        self.item = torch.tensor(annotations.item[order], device=device)
+        self.annotator = torch.tensor(annotations.annotator[order], device=device)
+        self.label = torch.tensor(annotations.label[order], device=device)
+        both = annotations.annotator * annotations.n_items + annotations.item
+        self.several = len(np.unique(both)) < len(both)
+        self.share: Tensor | None = None
+        if groups is not None:
+            self.share = torch.tensor(groups.shares(annotations)[order], dtype=torch.float32, device=device)
+        self.weight: Tensor | None = None
+        weight = annotations.informative_weight
+        if weight is not None:
+            self.weight = torch.tensor(weight[order], dtype=torch.float32, device=device)
 
 
 def _sums(values: Tensor, where: Tensor, n: int) -> Tensor:

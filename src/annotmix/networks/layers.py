@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 #: The eight entries of a mask, 0 or 2, that a byte of random bits stands for.
 BYTE_MASKS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * np.float32(2)
@@ -55,30 +54,38 @@ class Dropout(nn.Dropout):
         return keep.view(input.shape).to(input.dtype).mul_(65536 / (65536 - cut))
 
 
+def _copies(values: Tensor, n: int) -> Tensor:
+    """n copies, shape (n, ...). On the meta device `repeat` would import sympy, which takes a second."""
+    return values.detach().expand(n, *values.shape).clone(memory_format=torch.contiguous_format)
+
+
 class StackedLinear(nn.Module):
-    """K linear layers: (n, d), the same input for all, or (n, K, d) to (n, K, width)."""
+    """K linear layers: (n, d), the same input for all, or (K, d, n) to (K, width, n)."""
 
     def __init__(self, linear: nn.Linear, n_members: int):
         super().__init__()
-        self.weight = nn.Parameter(linear.weight.detach().repeat(n_members, 1, 1))  # (K, width, d)
-        self.bias = nn.Parameter(linear.bias.detach().repeat(n_members, 1))  # (K, width)
+        self.weight = nn.Parameter(_copies(linear.weight, n_members))  # (K, width, d)
+        self.bias = nn.Parameter(_copies(linear.bias, n_members))  # (K, width)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The K products, each with its own weights."""
+        """The K products, each with its own weights; items come last."""
         K, width, d = self.weight.shape
         if input.dim() == 2:
-            product = F.linear(input, self.weight.view(K * width, d), self.bias.view(-1))
-            return product.view(-1, K, width)
-        weight = self.weight.transpose(1, 2)
-        return torch.baddbmm(self.bias.unsqueeze(1), input.transpose(0, 1), weight).transpose(0, 1)
+            product = torch.addmm(self.bias.view(-1, 1), self.weight.view(K * width, d), input.t())
+            return product.view(K, width, -1)
+        return torch.baddbmm(self.bias.unsqueeze(2), self.weight, input)
 
 
 class StackedBatchNorm(BatchNorm):
-    """Batch normalisation of K members at once, shape (n, K, width), each by its own statistics."""
+    """Batch normalisation of K members at once, shape (K, width, n), each by its own statistics."""
 
     def __init__(self, norm: BatchNorm, n_members: int):
         super().__init__(n_members * norm.num_features, eps=norm.eps, momentum=norm.momentum)
 
     def forward(self, input: Tensor) -> Tensor:
         """Normalise `input` as K · width features."""
-        return super().forward(input.flatten(1)).view(input.shape)
+        over_batch = self.training and input.shape[2] > 1
+        return torch.batch_norm(
+            input.reshape(1, -1, input.shape[2]), self.weight, self.bias, self.running_mean,
+            self.running_var, over_batch, self.momentum or 0.0, self.eps, False,
+        ).view(input.shape)  # fmt: skip

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from annotmix.reading.formats import FORMATS, Columns, Format, LabelRows
 
 if TYPE_CHECKING:
-    from annotmix.reading.availability import read_availability
+    from annotmix.reading.annotator_table import AnnotatorTable, read_annotators
     from annotmix.reading.items import Items, read_features, read_images, read_texts
     from annotmix.reading.label_files import LabelData, read_labels, read_truth
 
 _HOMES = {
-    "availability": ("read_availability",),
+    "annotator_table": ("AnnotatorTable", "read_annotators"),
     "items": ("Items", "read_features", "read_images", "read_texts"),
     "label_files": ("LabelData", "read_labels", "read_truth"),
 }
@@ -31,12 +31,13 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "FORMATS",
+    "AnnotatorTable",
     "Columns",
     "Format",
     "Items",
     "LabelData",
     "LabelRows",
-    "read_availability",
+    "read_annotators",
     "read_features",
     "read_images",
     "read_labels",

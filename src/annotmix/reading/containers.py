@@ -71,7 +71,10 @@ def unpack(data: bytes, name: str) -> list[tuple[str, bytes]]:
         listed = [entry for entry in archive.infolist() if not entry.is_dir()]
         if any(entry.filename == _WORKBOOK for entry in listed):
             return [(name, data)]
-        tables = [entry for entry in listed if _is_own(entry.filename)]
+        visible = [entry for entry in listed if _is_own(entry.filename)]
+        tables = [entry for entry in visible if entry.filename.lower().endswith(TABLES)]
+        if not tables and len(visible) == 1 and not PurePosixPath(visible[0].filename).suffix:
+            tables = visible  # pandas' to_csv("labels.zip") packs a file named "labels"
         if not tables:
             raise ValueError(
                 f"{name!r} holds no table ({', '.join(TABLES)}); it holds "
@@ -147,10 +150,9 @@ def _archive(data: bytes, name: str) -> zipfile.ZipFile:
 
 
 def _is_own(name: str) -> bool:
-    """Whether a member of an archive is a table of the user: no hidden file, none of macOS."""
+    """Whether a member of an archive is a file of the user: no hidden file, none of macOS."""
     path = PurePosixPath(name)
-    hidden = path.name.startswith((".", "~")) or "__MACOSX" in path.parts
-    return not hidden and path.name.lower().endswith(TABLES)
+    return not path.name.startswith((".", "~")) and "__MACOSX" not in path.parts
 
 
 def _member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, data: bytes, name: str) -> bytes:

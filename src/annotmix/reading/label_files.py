@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from annotmix._common.words import did_you_mean, some
+from annotmix._common.words import did_you_mean, shorten, some
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.columns import find_column
 from annotmix.labels.label_sets import LabelSets
+from annotmix.reading.annotator_table import UNPARSED, AnnotatorTable, annotators_file, read_annotators
 from annotmix.reading.class_names import offers, with_names, with_spelling
 from annotmix.reading.containers import is_table_name
 from annotmix.reading.formats import FORMATS, Columns, Format, LabelRows
@@ -48,6 +50,10 @@ class LabelData:
         Columns of tables that hold annotators, labels, weights and times.
     sets : LabelSets, optional
         Answers that may name several classes, where `columns.several` is true.
+    unparsed : mapping of annotator to int
+        Answers that could not be read as a label, of annotators that have such.
+    annotators : AnnotatorTable, optional
+        What the file of `--annotators` says about them.
     """
 
     annotations: Annotations
@@ -58,6 +64,8 @@ class LabelData:
     time: NDArray[np.float64] | None = None
     used: tuple[str, ...] = ()
     sets: LabelSets | None = None
+    annotators: AnnotatorTable | None = None
+    unparsed: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_labels(
@@ -77,7 +85,7 @@ def read_labels(
         raise ValueError(
             f"Unknown format {format!r}.{did_you_mean(format, FORMATS)} Known: {', '.join(FORMATS)}."
         )
-    columns = columns or Columns()
+    columns, who = _with_annotators(columns or Columns())
     listed, said = _files(paths)
     files = [
         file
@@ -111,17 +119,54 @@ def read_labels(
         + [note for file in files for note in file.notes]
         + [note for part in parts for note in part.notes]
     )
+    unparsed, said_of_them = _unparsed(parts, annotations)
+    changed += said_of_them
+    if who is not None:
+        changed += [*who.notes, *who.compared_with(list(annotations.annotators))]
     known = set(annotations.items)
     return LabelData(
         annotations=annotations,
         format=chosen.name,
         notes=notes + changed,
         texts={item: text for part in reversed(parts) for item, text in part.texts.items() if item in known},
-        sources=[file.source("labels") for file in files],
+        sources=[*(file.source("labels") for file in files), *([] if who is None else [who.source])],
         time=time,
         used=tuple(dict.fromkeys(column for part in parts for column in part.used)),
         sets=sets,
+        annotators=who,
+        unparsed=unparsed,
     )
+
+
+def _unparsed(parts: Sequence[LabelRows], annotations: Annotations) -> tuple[dict[str, int], list[str]]:
+    """The number of answers without a label by annotator, and a note about the share of each."""
+    counts: Counter[str] = Counter()
+    for part in parts:
+        rows = pd.isna(part.label) if part.unparsed is None else part.unparsed
+        there = rows & ~pd.isna(part.item) & ~pd.isna(part.annotator)
+        counts.update(part.annotator[there].tolist())
+    if not counts:
+        return {}, []
+    given = dict(zip(annotations.annotators.tolist(), annotations.labels_per_annotator.tolist(), strict=True))
+    listed = [
+        f"{shorten(name, 60)!r} {n} ({n / (n + given.get(name, 0)):.1%} of its answers)"
+        for name, n in counts.most_common(5)
+    ]
+    more = f", and {len(counts) - 5} other annotators" if len(counts) > 5 else ""
+    return dict(counts), [
+        f"Answers that could not be read as a label are missing: {', '.join(listed)}{more}."
+    ]
+
+
+def _with_annotators(columns: Columns) -> tuple[Columns, AnnotatorTable | None]:
+    """The columns with the annotators of a file that `--annotators` names, and what the file says."""
+    path = annotators_file(columns.annotators)
+    if path is None:
+        return columns, None
+    who = read_annotators(path)
+    words = UNPARSED if (who.table["kind"] == "models").any() else ()
+    missing = (*columns.missing, *words)
+    return replace(columns, annotators=(), known=tuple(who.names), missing=missing), who
 
 
 def read_truth(

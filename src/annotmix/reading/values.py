@@ -77,6 +77,14 @@ def as_labels(values: Iterable[Any], missing: Iterable[str]) -> tuple[Texts, lis
     return as_texts(values, "label", (*MISSING, *missing))
 
 
+def unparsed_answers(cells: NDArray[Any], missing: Iterable[str]) -> NDArray[np.bool_]:
+    """Whether cells hold an answer that could not be parsed, by the words that say so."""
+    words = {word.casefold() for word in missing}
+    return np.array(
+        [isinstance(cell, str) and cell.strip().casefold() in words for cell in cells], dtype=bool
+    )
+
+
 def in_order(names: Iterable[str]) -> list[str]:
     """Distinct names in their natural order: as numbers where all are, else as text."""
     distinct = set(names)

@@ -20,8 +20,9 @@ from annotmix.labels.names import locate
 from annotmix.labels.posterior import annotator_table, posterior
 from annotmix.labels.set_posterior import chance_of_set, set_annotators, vote_by_class
 from annotmix.labels.set_texts import write_set
-from annotmix.reading import Columns, read_labels
+from annotmix.reading import Columns, LabelData, read_labels
 from annotmix.reading.class_names import read_rename
+from annotmix.runs.conclusions import disagreement
 from annotmix.runs.inputs import Say
 
 
@@ -32,8 +33,9 @@ class Aggregated(NamedTuple):
     ----------
     items : DataFrame, one row per labelled item
         `item`, `label`, `probability`, `n_labels`, and "P(class)" for every class; without probabilities
-        where the method has none. Of sets of classes, `label` is a text such as "live|rock", "(none)" for
-        no class, and `probability` the chance that the whole set is right.
+        where the method has none. With `soft`, the labels that the crowd would give. Of sets of classes,
+        `label` is a text such as "live|rock", "(none)" for no class, and `probability` the chance that the
+        whole set is right.
     annotators : DataFrame, one row per annotator, best first
         `annotator`, `accuracy`, its interval `low` and `high`, `n_labels`; of sets also `sensitivity` and
         `specificity`.
@@ -50,6 +52,7 @@ def aggregate_file(
     form: str | None,
     columns: Columns,
     rename: Path | None,
+    soft: bool,
     say: Say,
 ) -> Aggregated:
     """Labels of every item and accuracies of every annotator, by `method`.
@@ -66,9 +69,42 @@ def aggregate_file(
     columns : Columns
     rename : Path or None
         Table of new names of classes.
+    soft : bool
+        Probabilities are those of a further annotator's label, not of the right class.
     say : callable
         Called with every line of output.
     """
+    if soft and method != "posterior":
+        raise ValueError(f"--soft needs --method posterior, found {method!r}.")
+    labelled = read_said(paths, form, columns, rename, say)
+    a = labelled.annotations
+    if labelled.sets is not None:
+        if soft:
+            raise ValueError("--soft is for one class per item; leave out --multi-label or --soft.")
+        return _aggregate_sets(labelled.sets, method, seed)
+    if soft:
+        found = posterior(a)
+        crowd = found.soft_labels()
+        say(disagreement(crowd.rise))
+        label, q, has_probability = crowd.values.argmax(axis=1), crowd.values, True
+        annotators = found.annotators
+    else:
+        label, q, has_probability = _classes(a, method, seed)
+        annotators = annotator_table(a, q)
+    rows = np.flatnonzero(label >= 0)
+    table: dict[str, object] = {"item": a.items[rows], "label": a.classes[label[rows]]}
+    if has_probability:
+        table["probability"] = q[rows, label[rows]]
+    table["n_labels"] = a.labels_per_item[rows]
+    if has_probability:
+        table |= {f"P({name})": q[rows, c] for c, name in enumerate(a.classes)}
+    return Aggregated(pd.DataFrame(table), annotators.reset_index())
+
+
+def read_said(
+    paths: Sequence[Path], form: str | None, columns: Columns, rename: Path | None, say: Say
+) -> LabelData:
+    """Labels from files, and lines about how they were read; parameters as of `aggregate_file`."""
     if rename is not None:
         columns = replace(columns, rename=read_rename(rename))
     labelled = read_labels(paths, form, columns)
@@ -82,17 +118,7 @@ def aggregate_file(
     )
     for note in labelled.notes:
         say(f"  - {note}")
-    if labelled.sets is not None:
-        return _aggregate_sets(labelled.sets, method, seed)
-    label, q, has_probability = _classes(a, method, seed)
-    rows = np.flatnonzero(label >= 0)
-    table: dict[str, object] = {"item": a.items[rows], "label": a.classes[label[rows]]}
-    if has_probability:
-        table["probability"] = q[rows, label[rows]]
-    table["n_labels"] = a.labels_per_item[rows]
-    if has_probability:
-        table |= {f"P({name})": q[rows, c] for c, name in enumerate(a.classes)}
-    return Aggregated(pd.DataFrame(table), annotator_table(a, q).reset_index())
+    return labelled
 
 
 def _aggregate_sets(sets: LabelSets, method: str, seed: int) -> Aggregated:

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from annotmix.labels.err_together import DECIDES
 from annotmix.labels.posterior import n_probably_wrong
+from annotmix.labels.soft_labels import SURE
 from annotmix.runs.findings import Findings, doubts
 from annotmix.runs.leaks import LEAKS
 
@@ -116,8 +118,24 @@ def _together(weights: Mapping[str, Any]) -> str:
     )
 
 
+def disagreement(rise: float) -> str:
+    """A sentence about where disagreement comes from; `rise` as in `SoftLabels`."""
+    if not rise > SURE:
+        return "One right class per item and errors of annotators explain the labels as well as votes do."
+    return (
+        "Annotators disagree about the items themselves: the votes of an item predict a further label better "
+        f"than one right class per item and errors of annotators do, by {rise:.1f} standard errors. Either "
+        "the items are hard or ambiguous, or annotators err together, or the question is a matter of "
+        "opinion. For opinions use annotmix export RUN --soft FILE, the share of the crowd for every class, "
+        "in place of one label."
+    )
+
+
 def warnings_of(findings: Findings) -> list[str]:
     """Messages that a reader must not miss: labels left out, doubts, useless or leaking features."""
-    missed = [note for note in findings.notes if "not help" in note or LEAKS in note]
+    missed = [note for note in findings.notes if any(part in note for part in ("not help", LEAKS, DECIDES))]
     unmatched = [findings.unmatched.note] if findings.unmatched.note else []
-    return list(dict.fromkeys([*unmatched, *doubts(findings.items), *missed]))
+    weights = findings.settings.get("posterior")
+    rise = weights.get("rise by votes", 0.0) if isinstance(weights, Mapping) else 0.0
+    opinions = [disagreement(rise)] if rise > SURE else []
+    return list(dict.fromkeys([*unmatched, *doubts(findings.items), *missed, *opinions]))

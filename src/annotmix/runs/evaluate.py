@@ -22,6 +22,7 @@ from annotmix.runs.conclusions import out_of_fold
 from annotmix.runs.evaluate_sets import score_sets
 from annotmix.runs.findings import Findings, is_gold, label_weights
 from annotmix.runs.folder import RunFolder
+from annotmix.runs.kind_tables import with_real_accuracy
 from annotmix.runs.result_columns import make_table
 from annotmix.runs.storage import FEATURES, write_findings
 
@@ -96,7 +97,10 @@ def score(findings: Findings, truth: Mapping[str, str]) -> Findings:
         **_rank(annotators),
         "ece": float(np.average(gap, weights=calibration["count"])) if len(gap) else float("nan"),
     }
-    return replace(findings, scores=scores, calibration=calibration, annotators=annotators, notes=notes)
+    kinds = with_real_accuracy(findings.kinds, annotators)
+    return replace(
+        findings, scores=scores, calibration=calibration, annotators=annotators, notes=notes, kinds=kinds
+    )
 
 
 def _known(findings: Findings, truth: Mapping[str, str]) -> tuple[pd.Series, list[str]]:

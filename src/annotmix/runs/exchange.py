@@ -18,14 +18,14 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from annotmix._common.files import sync_folder, write_json
+from annotmix._common.files import FINISHED, sync_folder, write_json
 from annotmix.runs.storage import FILES
 
 #: Where an unfinished run keeps its state.
 CHECKPOINT = "checkpoint"
 #: The files and folders of a run. The last one marks a whole run: its old file leaves first.
 PARTS = (*FILES, "report.html", "model", "findings", "run.json")
-_UNFINISHED, _FINISHED, _REPLACED = ".unfinished-", ".finished-", ".replaced-"
+_UNFINISHED, _REPLACED = ".unfinished-", ".replaced-"
 _NAMES = "parts.json"
 
 
@@ -48,7 +48,7 @@ def exchange(stage: Path) -> None:
     write_json(stage / _NAMES, names)
     for folder in (*(path for path in stage.iterdir() if path.is_dir()), stage):
         sync_folder(folder)
-    journal = stage.with_name(stage.name.replace(_UNFINISHED, _FINISHED, 1))
+    journal = stage.with_name(stage.name.replace(_UNFINISHED, FINISHED, 1))
     try:
         try:
             os.replace(stage, journal)
@@ -77,7 +77,7 @@ def pending(folder: Path) -> list[Path]:
     return [
         path
         for path in leftovers(folder)
-        if path.name.startswith(_FINISHED) and path.is_dir() and not path.is_symlink()
+        if path.name.startswith(FINISHED) and path.is_dir() and not path.is_symlink()
     ]
 
 
@@ -87,7 +87,7 @@ def leftovers(folder: Path) -> list[Path]:
         names = sorted(os.listdir(folder))
     except (FileNotFoundError, NotADirectoryError):
         return []
-    return [folder / name for name in names if name.startswith((_UNFINISHED, _FINISHED, _REPLACED))]
+    return [folder / name for name in names if name.startswith((_UNFINISHED, FINISHED, _REPLACED))]
 
 
 def state(folder: Path) -> list[object]:
@@ -97,7 +97,7 @@ def state(folder: Path) -> list[object]:
 
 def _settle(journal: Path) -> None:
     """Put the new parts in place; where that cannot be done, the old ones."""
-    folder, old = journal.parent, journal.with_name(journal.name.replace(_FINISHED, _REPLACED, 1))
+    folder, old = journal.parent, journal.with_name(journal.name.replace(FINISHED, _REPLACED, 1))
     if old.is_symlink():
         old.unlink()
     names = _names(journal)
@@ -139,7 +139,7 @@ def _back(folder: Path, journal: Path, old: Path, names: list[str]) -> None:
             os.replace(old / name, folder / name)
     for changed in (folder, journal, old):
         sync_folder(changed)
-    stage = journal.with_name(journal.name.replace(_FINISHED, _UNFINISHED, 1))
+    stage = journal.with_name(journal.name.replace(FINISHED, _UNFINISHED, 1))
     os.replace(journal, stage)  # nothing counts any more
     _remove(stage)
     _remove(old)

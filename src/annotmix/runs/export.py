@@ -23,6 +23,7 @@ from annotmix.runs import onnx_inputs
 from annotmix.runs.folder import RunFolder
 from annotmix.runs.onnx_inputs import FEATURES, PIXELS
 from annotmix.runs.prepare import numbered
+from annotmix.runs.storage import FEATURES as STORED
 
 OUTPUT = "probabilities"
 #: Largest accepted difference of a probability from the original; small differences of features grow where a
@@ -82,12 +83,18 @@ def export_onnx(run: Path, path: Path, with_encoder: bool = False) -> dict[str, 
     """
     runtime = require("onnxruntime", "onnx", "Exporting")
     require("onnxscript", "onnx", "Exporting")
-    items, model, features = RunFolder(run).read("preparation", "model", "features")
+    items, model, features, results = RunFolder(run).read("preparation", "model", "features", "findings")
     if isinstance(model, CrowdClassifier):
         raise ValueError(f"{str(run)!r} holds no network: only runs with --model network can be exported.")
     if with_encoder:
         onnx_inputs.require_includable(items)
     preparation = items.table
+    expected_shape = (len(results.items), len(preparation.feature_names))
+    if features.shape != expected_shape or features.dtype != np.float32:
+        raise ValueError(
+            f"{str(run / STORED)!r} is damaged: it holds {features.dtype!s:.60} of shape {features.shape}, "
+            f"expected float32 of shape {expected_shape}."
+        )
     columns = onnx_inputs.encoder_columns(items)
     network: nn.Module = Exported(model.module_.classifier.cpu(), preparation, columns).eval()
     if with_encoder:

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from annotmix.runs.confusion_matrices import ConfusionMatrices
+from annotmix.runs.crowd_agreement import CrowdAgreement
 from annotmix.runs.set_findings import SetFindings
 from annotmix.runs.unmatched import NOTHING_UNMATCHED, Unmatched
 
@@ -72,8 +73,14 @@ class Findings:
         The files read: `role`, `name`, `sha256`, `rows`.
     notes : list of str
         Messages of the run, about imputed values, dropped rows and unmatched items.
+    groups : DataFrame, optional
+        One row per group of annotators who err together; None where no pair could be judged.
     unmatched : Unmatched
         Labels that were left out because their items were not found, and items that are not suggested.
+    kinds : mapping of str to DataFrame
+        Tables about people, models and rules, where --annotators told them apart.
+    agreement : CrowdAgreement, optional
+        How far the annotators agree; runs of older versions have none.
     several : SetFindings, optional
         What is known about single classes, where items have several. `classes` are then names of sets of
         classes, such as "live|rock" and "(none)".
@@ -93,7 +100,10 @@ class Findings:
     settings: Mapping[str, Any] = field(default_factory=dict)
     inputs: list[Mapping[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    groups: pd.DataFrame | None = None
     unmatched: Unmatched = NOTHING_UNMATCHED
+    kinds: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    agreement: CrowdAgreement | None = None
     several: SetFindings | None = None
 
     @property

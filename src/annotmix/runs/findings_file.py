@@ -23,7 +23,7 @@ from annotmix._common.schema import (
     require_unique,
 )
 from annotmix.runs.findings import Findings
-from annotmix.runs.result_columns import TABLES, Column
+from annotmix.runs.result_columns import CLASS_TABLES, KIND_TABLES, TABLES, Column
 
 FORMAT = 3
 #: Types of the cells of a column, by the way in which the report shows it.
@@ -35,7 +35,13 @@ _CELLS: dict[str, Any] = {
 }
 #: A share; a mean may lie above 1 by rounding.
 Share = Annotated[float, msgspec.Meta(ge=0, le=1 + 1e-6)]
-_INDEX = {"items": "item", "annotators": "annotator", "history": "epoch", "classes": "class"}
+_INDEX = {
+    "items": "item",
+    "annotators": "annotator",
+    "history": "epoch",
+    "classes": "class",
+    "agreement": "class",
+}
 
 
 class SavedTable(Strict):
@@ -74,6 +80,18 @@ class SavedPreview(Strict):
     image: str | None
 
 
+class SavedAgreement(Strict):
+    """How far the annotators agree."""
+
+    n_items: Count
+    alpha: float | None
+    low: float | None
+    high: float | None
+    fleiss_kappa: float | None
+    percent: Share | None
+    classes: SavedTable
+
+
 class SavedInput(Strict):
     """A file that was read."""
 
@@ -100,6 +118,9 @@ class SavedWeights(Strict, rename=lambda name: name.replace("_", " ")):
     likelihood_with: float | None = None
     helps: bool = False
     out_of_fold: bool = False
+    rise_by_votes: float = 0.0
+    pairs_judged: Count = 0
+    votes: float | None = None
 
     def __post_init__(self) -> None:
         if self.correlation is not None and not 0 <= self.correlation <= 1:
@@ -128,9 +149,14 @@ class FindingsFile(Strict):
     notes: list[str]
     unmatched: SavedUnmatched
     several: SavedSeveral | None = None
+    kinds: dict[str, SavedTable] = msgspec.field(default_factory=dict)
+    agreement: SavedAgreement | None = None
+    groups: SavedTable | None = None
 
     def __post_init__(self) -> None:
         require_unique("classes", self.classes)
+        if unknown := self.kinds.keys() - KIND_TABLES.keys():
+            raise ValueError(f"there is no table {min(unknown)!r:.60} about kinds of annotators")
         for name in self.scores:
             if lost := _implied(name) - self.scores.keys():
                 raise ValueError(f"scores have {name!r:.60}, but not {min(lost)!r:.60}")
@@ -142,12 +168,17 @@ def to_frame(name: str, saved: SavedTable) -> pd.DataFrame:
     """A saved table as a DataFrame whose columns are the declared ones."""
     if saved.index != _INDEX.get(name):
         raise ValueError(f"the table {name} has the index {saved.index!r:.60}, expected {_INDEX.get(name)!r}")
-    if name in TABLES:
-        kinds = {column.name: _CELLS[column.kind] for column in TABLES[name] if column.kind != "matrix"}
-        needed = {column.name for column in TABLES[name] if column.needed}
+    declared = TABLES | KIND_TABLES | CLASS_TABLES
+    if name in declared:
+        kinds = {column.name: _CELLS[column.kind] for column in declared[name] if column.kind != "matrix"}
+        needed = {column.name for column in declared[name] if column.needed}
     elif name == "history":
         kinds = dict.fromkeys(saved.columns, float | None) | {"epoch": Count}
         needed = {"epoch", "loss"}
+    elif name == "agreement":
+        shares = dict.fromkeys(("share", "agreement"), Share | None)
+        kinds = {"class": str, **shares, **dict.fromkeys(("alpha", "low", "high"), float | None)}
+        needed = set(kinds)
     else:
         kinds = {"confidence": Share, "accuracy": Share, "count": Count}
         needed = set(kinds)
@@ -183,31 +214,37 @@ def require_consistent(findings: Findings) -> None:
             f"confusion.npy is about {len(findings.confusion.diagonal)} annotators, expected "
             f"{len(findings.annotators)}"
         )
+    if findings.agreement is not None and set(findings.agreement.classes.index) != set(findings.classes):
+        raise ValueError("the agreement is about other classes than the run")
     known = {"item": set(findings.items.index), "annotator": set(findings.annotators.index)}
+    if "crowd" in findings.kinds:  # annotators without labels may be suggested
+        known["annotator"] |= set(findings.kinds["crowd"]["annotator"])
     known["class"] = {*findings.classes, ""}  # "" where there is no label or no true class
-    tables = {name: getattr(findings, name) for name in ("items", "annotators", "labels", "suggestions")}
-    if (several := findings.several) is not None:
-        tables |= {"classes": several.classes, "annotator_classes": several.annotators}
+    if findings.several is not None:
         _require_sets(findings)
-    for name, table in tables.items():
-        columns = TABLES[name]
+    for name, columns in (TABLES | KIND_TABLES).items():
+        table = getattr(findings, name) if name in TABLES else findings.kinds.get(name, pd.DataFrame())
         for column in columns:
-            if column.name in table:
+            if table is not None and column.name in table:
                 _require_cells(name, column, table[column.name], known.get(column.kind))
 
 
 def _require_sets(findings: Findings) -> None:
     """Refuse sets of unknown classes, and tables of classes that are about others."""
-    several, known = findings.several, {"class": set(), "annotator": set(findings.annotators.index)}
+    several = findings.several
     assert several is not None
     try:
         several.members(findings.classes)
     except KeyError as error:
         raise ValueError(f"a set names the unknown class {error!s:.60}") from None
-    known["class"] = set(several.names)
+    known = {"class": set(several.names), "annotator": set(findings.annotators.index)}
     for column, names in known.items():
         if wrong := set(several.annotators[column]) - names:
             raise ValueError(f"the table annotator_classes names the unknown {column} {min(wrong)!r:.60}")
+    for name, table in (("classes", several.classes), ("annotator_classes", several.annotators)):
+        for own in CLASS_TABLES[name]:
+            if own.name in table:
+                _require_cells(name, own, table[own.name], None)
 
 
 def _require_cells(table: str, column: Column, cells: pd.Series, known: Iterable[str] | None) -> None:

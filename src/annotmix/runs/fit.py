@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,17 +16,18 @@ from numpy.typing import NDArray
 import annotmix
 from annotmix._common.files import save_array, write_json
 from annotmix._common.spreadsheet import EXPLANATION
-from annotmix.estimators.suggestion import suggest_from
 from annotmix.labels.names import locate
 from annotmix.labels.posterior import Posterior
 from annotmix.labels.set_posterior import MultiLabelPosterior
+from annotmix.runs.crowd_agreement import crowd_agreement
 from annotmix.runs.evaluate import score
 from annotmix.runs.evaluate_sets import score_sets
 from annotmix.runs.findings import Findings, Preview, doubts
 from annotmix.runs.folder import RunFolder
 from annotmix.runs.inputs import Inputs, Say, read_inputs, understood_lines
+from annotmix.runs.kind_tables import kind_tables, with_kinds, with_unparsed
 from annotmix.runs.leaks import leaks
-from annotmix.runs.models import Model, history, model_name, parameters, train
+from annotmix.runs.models import history, model_name, parameters, train
 from annotmix.runs.prepare import ItemPreparation, fit_item_preparation
 from annotmix.runs.previews import make_previews
 from annotmix.runs.request import DEFAULT_APPROACH, Request
@@ -34,7 +35,11 @@ from annotmix.runs.result_columns import make_table
 from annotmix.runs.result_tables import classifier_proba, make_tables, with_times
 from annotmix.runs.set_tables import make_set_tables
 from annotmix.runs.storage import FEATURES, write_findings
-from annotmix.training.processes import by_torchrun
+from annotmix.runs.suggest import suggest_for
+from annotmix.training.torchrun import by_torchrun
+
+if TYPE_CHECKING:
+    from annotmix.runs.models import Model
 
 Floats = NDArray[np.float32]
 
@@ -70,7 +75,8 @@ def fit(
         encoded = inputs.items.kind != "features"
         if encoded:
             _say_all(say, understood_lines(inputs.understood, inputs.notes))
-            say(f"Encoding {len(inputs.items.ids)} {inputs.items.kind} …")
+            what = "texts" if inputs.items.kind == "text" else inputs.items.kind
+            say(f"Encoding {len(inputs.items.ids)} {what} …")
         preparation, X, notes = fit_item_preparation(inputs.items, request.encoder, progress)
         inputs.notes.extend(notes)
         if not encoded:
@@ -97,15 +103,24 @@ def _findings(
     tables: dict[str, Any] = {"classes": np.array([str(name) for name in model.classes_], dtype=object)}
     if inputs.sets is None:
         tables |= make_tables(posterior, proba)
-        suggested = suggest_from(posterior, SUGGESTIONS, exclude=inputs.unmatched.items)
     else:
         gold = locate(np.array([*inputs.gold, None], dtype=object)[:-1], inputs.sets.items)
         tables |= make_set_tables(posterior, proba, gold)
         suggested = pd.DataFrame(columns=["item", "annotator", "gain", "performance"])
     if inputs.times is not None:
         tables["labels"] = with_times(tables["labels"], inputs.times)
+    if inputs.unparsed:
+        tables["annotators"] = with_unparsed(tables["annotators"], inputs.unparsed)
+    kinds: dict[str, pd.DataFrame] = {}
+    if inputs.sets is None:
+        kinds = kind_tables(posterior, inputs.annotators, inputs.unparsed)
+        if kinds:
+            tables["annotators"] = with_kinds(tables["annotators"], kinds["crowd"])
+        suggested = suggest_for(posterior, kinds.get("crowd"), SUGGESTIONS, inputs.unmatched.items)
     suggestions = make_table("suggestions", suggested)
     notes = [*inputs.notes, *doubts(tables["items"]), *_evidence(model_name(model), posterior)]
+    if inputs.sets is None:
+        notes.extend(posterior.dependence.warnings)
     if inputs.unmatched.note:
         notes.insert(0, inputs.unmatched.note)
     findings = Findings(
@@ -118,6 +133,8 @@ def _findings(
         inputs=[asdict(source) for source in inputs.sources],
         notes=notes,
         unmatched=inputs.unmatched,
+        kinds=kinds,
+        agreement=None if inputs.sets is not None else crowd_agreement(posterior.annotations),
     )
     if not inputs.truth:
         return findings
@@ -172,7 +189,7 @@ def _weights(posterior: Posterior | MultiLabelPosterior) -> dict[str, Any]:
         else [posterior.weights]
     )
     without, with_classifier, rise = _likelihood(posterior)
-    return {
+    weights = {
         "classifier": round(float(np.mean([own.classifier for own in each])), 3),
         "correlation": round(float(np.mean([own.correlation for own in each])), 3),
         "shares": round(float(np.mean([own.shares for own in each])), 3),
@@ -180,6 +197,13 @@ def _weights(posterior: Posterior | MultiLabelPosterior) -> dict[str, Any]:
         "likelihood with": float(with_classifier),
         "helps": posterior.helps,
         "out of fold": not bool(np.isnan(rise)),
+    }
+    if isinstance(posterior, MultiLabelPosterior):
+        return weights
+    return weights | {
+        "rise by votes": float(posterior.soft_labels().rise),
+        "pairs judged": len(posterior.dependence.pairs),
+        "votes": posterior.dependence.n_votes,
     }
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,10 +12,12 @@ import pandas as pd
 
 from annotmix._common.words import shorten, some
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.coefficients import percent_agreement
 from annotmix.labels.label_sets import LabelSets
 from annotmix.labels.names import locate
 from annotmix.labels.set_texts import write_set
 from annotmix.reading import (
+    AnnotatorTable,
     Columns,
     Items,
     LabelData,
@@ -72,6 +74,10 @@ class Inputs:
         With --multi-label: the labels; `annotations` are then their answers, and true labels are tuples.
     times : DataFrame, optional
         `item`, `annotator`, `label` and `time`, in seconds since 1970, where the files have times.
+    annotators : AnnotatorTable, optional
+        What the file of --annotators says about them.
+    unparsed : mapping of annotator to int
+        Answers that could not be read as a label.
     """
 
     annotations: Annotations
@@ -84,6 +90,8 @@ class Inputs:
     unmatched: Unmatched
     times: pd.DataFrame | None = None
     sets: LabelSets | None = None
+    annotators: AnnotatorTable | None = None
+    unparsed: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_inputs(request: Request, progress: bool) -> Inputs:
@@ -110,6 +118,8 @@ def read_inputs(request: Request, progress: bool) -> Inputs:
         ),
         _times(labelled),
         sets,
+        labelled.annotators,
+        labelled.unparsed,
     )
 
 
@@ -283,7 +293,7 @@ def _understood(labelled: LabelData, a: Annotations, items: Items, lost: list[st
         "annotators": a.n_annotators,
         "classes": [str(name) for name in a.classes],
         "labels per item": [float(per_item.mean()), int(per_item.min()), int(per_item.max())],
-        "agreement": a.agreement(),
+        "agreement": percent_agreement(a),
         "matched": labelled.annotations.n_items - len(lost),
         "not matched": lost[:5],
         "n not matched": len(lost),

@@ -22,8 +22,8 @@ LEAKS = "nearly determines the labels"
 MOST_VALUES, ITEMS_PER_VALUE = 50, 3
 #: Items count whose class is this sure by labels alone; this many are needed.
 SURE, FEWEST = 0.95, 30
-#: A column leaks if it predicts this share of these classes, and at most this share of the errors is left
-#: that the most frequent class alone makes.
+#: A column leaks if it predicts this share of these classes, up to one standard error, as some of the classes
+#: are wrong themselves, and at most this share of the errors is left that the most frequent class makes.
 RIGHT, ERRORS_LEFT = 0.98, 0.1
 #: Columns are looked at closely where at most this share of these errors is left in predicting votes.
 WORTH = 0.8
@@ -50,7 +50,8 @@ class Leak(NamedTuple):
     @property
     def certain(self) -> bool:
         """Whether the column nearly determines the labels."""
-        return self.right >= RIGHT and self.left <= ERRORS_LEFT
+        slack = (RIGHT * (1 - RIGHT) / max(self.n_items, 1)) ** 0.5
+        return self.right >= RIGHT - slack and self.left <= ERRORS_LEFT
 
     @property
     def note(self) -> str:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from annotmix.estimators import make_classifier
 from annotmix.estimators.crowd import CrowdClassifier
-from annotmix.estimators.multi_annotator import MultiAnnotatorClassifier
-from annotmix.estimators.parameters import Network, resolve_network
 from annotmix.runs.folder import RunFolder
 from annotmix.runs.inputs import Inputs, Say
 from annotmix.runs.request import MODELS, Request
 from annotmix.training.tensor_files import ModelFileError
 
+if TYPE_CHECKING:  # imported where a network is trained: it needs torch
+    from annotmix.estimators import MultiAnnotatorClassifier
+
+    Model = MultiAnnotatorClassifier | CrowdClassifier
+
 Floats = NDArray[np.float32]
-Model = MultiAnnotatorClassifier | CrowdClassifier
 
 #: Parameters of every network that the report shows.
 SHOWN = ("hidden", "dropout", "max_epochs", "batch_size", "lr", "weight_decay", "select")
@@ -67,6 +68,8 @@ def parameters(model: Model) -> dict[str, Any]:
             {"C": model.estimator_[-1].C} if model.estimator == "logistic" and not model._learnt_sets else {}
         )
         return {"estimator": model.estimator, **own, "cv": model.cv, "rounds": model.n_rounds_}
+    from annotmix.estimators.parameters import Network
+
     params |= {name: getattr(model, f"{name}_") for name in Network._fields}
     return {name: params[name] for name in [*SHOWN, *model._approach.hyper_parameters()]}
 
@@ -85,6 +88,9 @@ def _crowd(
 def _network(
     request: Request, folder: RunFolder, inputs: Inputs, X: Floats, say: Say, progress: bool
 ) -> MultiAnnotatorClassifier:
+    from annotmix.estimators import make_classifier
+    from annotmix.estimators.parameters import resolve_network
+
     ids, truth = inputs.items.ids, inputs.truth
     row = {item: n for n, item in enumerate(ids)}
     known = [item for item in truth if item in row]

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from annotmix._common.schema import read_json
 from annotmix.encoders import efficientnet, encoder_from_dict, pictures
+from annotmix.reading.items import image_files
 from annotmix.runs.prepare import ItemPreparation
 
 FEATURES, PIXELS = "features", "pixels"
 #: The one encoder that an ONNX file can include.
 INCLUDED = f"image:{efficientnet.NAME}"
+
+
+class _RunRequest(msgspec.Struct):
+    """The part of a request that says where the pictures were."""
+
+    images: str | None = None
+
+
+class _RunFile(msgspec.Struct):
+    """The part of `run.json` that is read again."""
+
+    request: _RunRequest
 
 
 class PictureClassifier(nn.Module):
@@ -62,17 +75,24 @@ def load_encoder() -> nn.Module:
 
 
 def some_pictures(run: Path, items: ItemPreparation, n: int) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """Pixels, shape (n, 224, 224, 3), of the first pictures of a run, and their features by the encoder."""
-    folder = json.loads((run / "run.json").read_text("utf-8"))["request"].get("images")
-    names = pd.read_csv(run / "items.csv", dtype=str, keep_default_na=False)["item"]
-    paths = [Path(folder or ".") / name for name in sorted(names)[:n]]
-    if missing := [path for path in paths if not path.is_file()]:
+    """Pixels, shape (n, 224, 224, 3), of some pictures in the folder of a run, and their features."""
+    folder = Path(read_json(run / "run.json", _RunFile).request.images or ".")
+    paths, squares = list[Path](), list[NDArray[np.uint8]]()
+    for path in image_files(folder):
+        try:
+            [picture] = pictures.read_all([path], pictures.read)
+        except pictures.UnreadableImageError:
+            continue
+        paths.append(path)
+        squares.append(np.asarray(efficientnet.resized(picture)))
+        if len(paths) == n:
+            break
+    if not paths:
         raise ValueError(
             "--with-encoder checks the file with pictures of the run, which are not where they were: "
-            f"{str(missing[0])!r} is missing."
+            f"the folder {str(folder)!r} holds none that can be read."
         )
-    pixels = np.stack([np.asarray(efficientnet.resized(pictures.read(path))) for path in paths])
-    return pixels, encoder_from_dict(items.encoder or {}).encode(paths)
+    return np.stack(squares), encoder_from_dict(items.encoder or {}).encode(paths)
 
 
 def input_meaning(items: ItemPreparation, with_encoder: bool) -> str:

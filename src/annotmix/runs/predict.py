@@ -23,6 +23,7 @@ def predict(
     item_column: str | None = None,
     text_column: str | None = None,
     progress: bool = True,
+    soft: bool = False,
 ) -> tuple[pd.DataFrame, list[str]]:
     """Classes of new items, read and prepared like the items of the run.
 
@@ -35,6 +36,8 @@ def predict(
         For an array of features, the ids of its rows.
     item_column, text_column : str, optional
     progress : bool
+    soft : bool
+        The probabilities are those of the labels that the crowd would give, not of the right class.
 
     Returns
     -------
@@ -47,8 +50,13 @@ def predict(
     preparation, model = RunFolder(run).read("preparation", "model")
     items = _read(preparation, file, ids, item_column, text_column, progress)
     proba = model.predict_proba(preparation.transform(items, file.name))
+    several = model._learnt_sets
+    if soft and several:
+        raise ValueError("--soft is for one class per item, and this run has several.")
+    if soft:
+        proba = model.posterior_.soft_labels().of_new_items(proba)
     label, probability = model.classes_[proba.argmax(axis=1)], proba.max(axis=1)
-    if model._learnt_sets:
+    if several:
         chosen = proba >= 0.5
         label = np.array([write_set(own) for own in as_tuples(chosen, model.classes_)], dtype=object)
         probability = chance_of_set(proba, chosen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,12 +12,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from annotmix._common.schema import Strict
-from annotmix.encoders import SavedEncoder, encoder_from_dict, make_encoder
+from annotmix.encoders.saved import SavedEncoder
 from annotmix.estimators.preparation import Preparation, SavedPreparation, fit_preparation
 from annotmix.reading import Items
 
 #: Encoders that need no download at run time.
 ENCODERS = {"text": "text:minilm", "images": "image:efficientnet-lite0"}
+#: The number of a column of an encoder; the widest encoders have some thousand.
+_COLUMN = re.compile("0|[1-9][0-9]{0,4}")
 
 
 class SavedItems(Strict):
@@ -37,6 +40,10 @@ class PreparationFile(Strict):
 
     items: SavedItems
     preparation: SavedPreparation
+
+    def __post_init__(self) -> None:
+        if self.items.encoder is not None and not all(map(_COLUMN.fullmatch, self.preparation.numeric)):
+            raise ValueError("numeric must be the numbers of an encoder's columns")
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +83,11 @@ class ItemPreparation:
 
     def transform(self, items: Items, name: str) -> NDArray[np.float32]:
         """Features of new items, shape (n, D); `name` is the name of their file, for messages."""
-        X = items.X if self.encoder is None else numbered(encoder_from_dict(self.encoder).encode(items.X))
-        return self.table.transform(X, name)
+        if self.encoder is None:
+            return self.table.transform(items.X, name)
+        from annotmix.encoders import encoder_from_dict  # it imports torch
+
+        return self.table.transform(numbered(encoder_from_dict(self.encoder).encode(items.X)), name)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
@@ -100,6 +110,8 @@ def fit_item_preparation(
             raise ValueError("--encoder is for --text and --images; features are taken as they are.")
         table, notes = fit_preparation(items.X)
         return ItemPreparation(items.kind, items.id_column, None, table), table.transform(items.X), notes
+    from annotmix.encoders import make_encoder  # it imports torch
+
     made = make_encoder(encoder or ENCODERS[items.kind], progress=progress)
     if made.kind != {"text": "text", "images": "image"}[items.kind]:
         raise ValueError(f"--encoder {encoder} does not take {items.kind}.")

@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from annotmix.labels.kinds import KINDS
+
 #: How the report shows a cell. "interval" is a share with its bounds, "rated" a text with a share, both from
 #: the columns `beside`; "votes" are the labels of the item, each with its annotator and the chance that it is
 #: right; "matrix" is a picture of a confusion matrix and has no column in the table.
@@ -107,7 +109,15 @@ TABLES = {
     ),
     "annotators": (
         Column("annotator", "annotator", "the annotator", "Annotator"),
+        Column("kind", "text", "people, models, rules or unknown, by --annotators", "Kind", needed=False),
         Column("n_labels", "count", "number of labels", "Labels"),
+        Column(
+            "unparsed",
+            "count",
+            "answers that could not be read as a label; they are missing",
+            "No label",
+            needed=False,
+        ),
         Column(
             "accuracy",
             "interval",
@@ -177,6 +187,84 @@ TABLES = {
         Column("performance", "share", "chance that this annotator is right", "Chance of a right label"),
         Column("cost", "number", "cost of the label", "Cost", needed=False),
     ),
+    "groups": (
+        Column("annotators", "text", "annotators who err together", "Annotators"),
+        Column("n_annotators", "count", "number of annotators", "Number"),
+        Column("n_labels", "number", "mean number of their labels for an item with two or more", "Labels"),
+        Column("votes", "number", "number of independent labels that these are worth", "Worth"),
+        Column(
+            "decides",
+            "share",
+            "share of items with another label where each of them counts fully than where they count as one",
+            "Decides",
+        ),
+        Column("counts_less", "flag", "whether their labels count less in the label found"),
+    ),
+}
+
+#: A share for each kind of annotators that has labels.
+_BY_KIND = tuple(
+    Column(kind, "share", f"share of the labels of {kind}", kind.capitalize(), needed=False) for kind in KINDS
+)
+#: Tables about kinds of annotators, in `Findings.kinds`; a run without --annotators FILE has none of them.
+KIND_TABLES = {
+    "crowd": (
+        Column("annotator", "text", "an annotator with labels, or named by --annotators", "Annotator"),
+        Column("kind", "text", "people, models, rules or unknown", "Kind"),
+        Column("group", "text", "group, such as the family of a model", "Group"),
+        Column("model", "text", "the model behind an annotator", "Model"),
+        Column("prompt", "text", "its prompt", "Prompt"),
+        Column("cost", "number", "cost of one label", "Cost"),
+        Column("load", "number", "most labels that the annotator can give", "Load"),
+    ),
+    "kinds": (
+        Column("kind", "text", "people, models, rules or unknown", "Kind"),
+        Column("annotators", "count", "number of annotators with labels", "Annotators"),
+        Column("labels", "count", "number of labels", "Labels"),
+        Column("unparsed", "count", "answers that could not be read as a label", "No label", needed=False),
+        Column("accuracy", "interval", "estimated share of right labels", "Accuracy", ("low", "high")),
+        Column("low", "share", "lower bound of the interval"),
+        Column("high", "share", "upper bound of the interval"),
+        Column("real_accuracy", "share", "share of right labels where true labels are known", needed=False),
+        Column("agreement", "share", "chance that two of them agree on an item", "Agreement"),
+        Column("kappa", "number", "the same, corrected for chance"),
+        Column("cost_per_label", "number", "mean cost of a label", "Cost of a label"),
+        Column(
+            "cost_per_right_label", "number", "cost of all labels by right labels", "Cost of a right label"
+        ),
+    ),
+    "kind_agreement": (
+        Column("kind", "text", "a kind", "Kind"),
+        Column("other", "text", "another kind", "Other kind"),
+        Column("n_items", "count", "items that both have labelled", "Items"),
+        Column("agreement", "share", "chance that one of each agree on an item", "Agreement"),
+        Column("kappa", "number", "the same, corrected for chance", "Kappa"),
+    ),
+    "kind_classes": (Column("class", "class", "the true class", "True class"), *_BY_KIND),
+    "kind_confusions": (
+        Column("class", "class", "the true class", "True class"),
+        Column("label", "class", "the label given", "Label"),
+        *_BY_KIND,
+    ),
+    "kind_items": (
+        Column("item", "item", "the item", "Item"),
+        Column("label", "class", "label found for the item", "Label found"),
+        Column("probability", "share", "chance that the label found is right", "Sure"),
+        *_BY_KIND,
+    ),
+    "replacements": (
+        Column("model", "annotator", "the model", "Model"),
+        Column("people", "count", "people whom it was compared with", "People"),
+        Column("advantage", "share", "how often it represents the others as well as a person", "Advantage"),
+        Column("experts", "share", "winning rate with epsilon 0.2", "ε = 0.2, experts"),
+        Column("skilled", "share", "winning rate with epsilon 0.15", "ε = 0.15, skilled"),
+        Column("crowd_workers", "share", "winning rate with epsilon 0.1", "ε = 0.1, crowd workers"),
+    ),
+}
+
+
+#: Tables about single classes, in `SetFindings`, where items have several.
+CLASS_TABLES = {
     "classes": (
         Column("class", "text", "the class", "Class"),
         Column("share", "share", "share of the labelled items that have the class", "Items"),
@@ -215,7 +303,7 @@ def make_table(name: str, values: dict[str, Any] | pd.DataFrame) -> pd.DataFrame
     Tables of items and annotators are indexed by their first column.
     """
     table = pd.DataFrame(values)
-    declared = [column.name for column in TABLES[name]]
+    declared = [column.name for column in (TABLES | KIND_TABLES | CLASS_TABLES)[name]]
     if unknown := set(table.columns) - set(declared):
         raise KeyError(
             f"columns of {name} that annotmix.runs.result_columns does not declare: {sorted(unknown)}"

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from annotmix.labels.annotations import ROUNDING, Annotations
+from annotmix.labels.coefficients import annotator_agreement
 from annotmix.labels.names import Index, locate
 from annotmix.labels.posterior import Posterior
 from annotmix.labels.set_posterior import MultiLabelPosterior
 from annotmix.reading.times import iso
 from annotmix.runs.confusion_matrices import ConfusionMatrices, entries, frequent_confusions
-from annotmix.runs.models import Model
 from annotmix.runs.result_columns import make_table
+
+if TYPE_CHECKING:
+    from annotmix.runs.models import Model
 
 Floats = NDArray[np.float64]
 #: Stands between classes that have equally many votes.
@@ -53,6 +56,7 @@ def make_tables(posterior: Posterior, classifier: Floats) -> dict[str, Any]:
         "annotators": annotator_table(posterior),
         "labels": label_table(posterior),
         "confusion": ConfusionMatrices.counted(posterior.counted, best_first),
+        "groups": group_table(posterior),
     }
 
 
@@ -121,22 +125,9 @@ def annotator_table(posterior: Posterior) -> pd.DataFrame:
     order = locate(table.index.to_numpy(), a.annotators)
     names, rates = _frequent_confusion(posterior, order)
     table = table.reset_index().assign(
-        agreement=agreement_with_others(a)[order], confusion=names, confusion_rate=rates
+        agreement=annotator_agreement(a)[0][order], confusion=names, confusion_rate=rates
     )
     return make_table("annotators", table)
-
-
-def agreement_with_others(a: Annotations) -> Floats:
-    """Mean share of the other labels of the same items that are the same, shape (M,); nan without others."""
-    _, where = np.unique(a.item * a.n_classes + a.label, return_inverse=True)
-    one = np.ones(len(a)) if a.weight is None else a.weight
-    others = a.total(a.item, a.n_items)[a.item] - a.total(a.pair, len(a))[a.pair]
-    several = a.labels_per_item[a.item] > 1
-    share = (a.total(where, len(a))[where] - one)[several] / others[several]
-    annotator, one = a.annotator[several], one[several]
-    total = np.bincount(annotator, weights=one * share, minlength=a.n_annotators)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(total / np.bincount(annotator, weights=one, minlength=a.n_annotators))
 
 
 def _frequent_confusion(posterior: Posterior, who: Index) -> tuple[list[str], Floats]:
@@ -148,6 +139,15 @@ def _frequent_confusion(posterior: Posterior, who: Index) -> tuple[list[str], Fl
         f"{classes[c]} → {classes[k]}" if ok else "" for c, k, ok in zip(true, label, enough, strict=True)
     ]
     return names, np.where(enough, entries(posterior.counted, who, true, label), np.nan)
+
+
+def group_table(posterior: Posterior) -> pd.DataFrame | None:
+    """One row per group of annotators who err together; None where no pair could be judged."""
+    together = posterior.dependence
+    if together.answer.dependence is None or not len(together.answer.dependence.first):
+        return None
+    names = [", ".join(str(name) for name in group) for group in together.groups["annotators"]]
+    return make_table("groups", together.groups.assign(annotators=np.array(names, dtype=object)))
 
 
 def label_table(posterior: Posterior) -> pd.DataFrame:

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.coefficients import annotator_agreement
 from annotmix.labels.label_checks import frozen
 from annotmix.labels.label_sets import as_tuples
 from annotmix.labels.names import Index, locate
@@ -20,7 +21,7 @@ from annotmix.labels.set_posterior import MultiLabelPosterior
 from annotmix.labels.set_texts import write_set
 from annotmix.runs.confusion_matrices import LARGEST, MOST, ConfusionMatrices
 from annotmix.runs.result_columns import make_table
-from annotmix.runs.result_tables import Votes, agreement_with_others
+from annotmix.runs.result_tables import Votes
 from annotmix.runs.set_findings import SetFindings
 
 Floats = NDArray[np.float64]
@@ -99,7 +100,7 @@ def _annotators(posterior: MultiLabelPosterior, named: Annotations, order: Index
     texts = [words[k].format(name) if ok else "" for name, k, ok in zip(names, kind, enough, strict=True)]
     rate = np.where(enough, count / np.maximum(whole, 1e-9), np.nan)
     table = posterior.annotators.reset_index().assign(
-        agreement=agreement_with_others(named)[order], confusion=texts, confusion_rate=rate
+        agreement=annotator_agreement(named)[0][order], confusion=texts, confusion_rate=rate
     )
     return make_table("annotators", table)
 

@@ -16,8 +16,16 @@ from annotmix._common.files import load_array, save_array, to_json, write_text
 from annotmix._common.schema import read_json
 from annotmix._common.spreadsheet import to_csv
 from annotmix.runs.confusion_matrices import ConfusionMatrices
+from annotmix.runs.crowd_agreement import CrowdAgreement
 from annotmix.runs.findings import Findings, Preview
-from annotmix.runs.findings_file import FORMAT, FindingsFile, SavedPreview, require_consistent, to_frame
+from annotmix.runs.findings_file import (
+    FORMAT,
+    FindingsFile,
+    SavedAgreement,
+    SavedPreview,
+    require_consistent,
+    to_frame,
+)
 from annotmix.runs.report.run import write_report
 from annotmix.runs.set_findings import SetFindings
 from annotmix.runs.unmatched import Unmatched
@@ -37,6 +45,7 @@ CLASS_FILES = {
 FEATURES = "findings/features.npy"
 #: Probabilities of the classes of every item, where items have several.
 PROBABILITIES = "class-probabilities.npy"
+_AGREEMENT = ("alpha", "low", "high", "fleiss_kappa", "percent")
 _TABLES = ("items", "annotators", "labels", "history", "suggestions")
 
 
@@ -80,6 +89,9 @@ def save_findings(folder: Path, findings: Findings) -> None:
         "inputs": to_json(findings.inputs),
         "notes": list(findings.notes),
         "unmatched": findings.unmatched._asdict(),
+        "kinds": {name: _table_to_json(table) for name, table in findings.kinds.items()},
+        "agreement": None if findings.agreement is None else _agreement_to_json(findings.agreement),
+        "groups": None if findings.groups is None else _table_to_json(findings.groups),
     }
     if (several := findings.several) is not None:
         saved["several"] = {
@@ -110,6 +122,9 @@ def load_findings(folder: Path) -> Findings:
             notes=saved.notes,
             unmatched=Unmatched(saved.unmatched.note, saved.unmatched.items),
             several=None if saved.several is None else _several(folder, saved),
+            kinds={name: to_frame(name, table) for name, table in saved.kinds.items()},
+            agreement=None if saved.agreement is None else _agreement_from_json(saved.agreement),
+            groups=None if saved.groups is None else to_frame("groups", saved.groups),
             **{name: to_frame(name, getattr(saved.tables, name)) for name in _TABLES},
         )
         require_consistent(findings)
@@ -136,6 +151,17 @@ def _table_to_json(table: pd.DataFrame) -> dict[str, Any]:
     index = table.index.name
     whole = table if index is None else table.reset_index()
     return {"index": index, "columns": {str(name): to_json(whole[name].tolist()) for name in whole.columns}}
+
+
+def _agreement_to_json(found: CrowdAgreement) -> dict[str, Any]:
+    figures: dict[str, Any] = to_json({name: getattr(found, name) for name in _AGREEMENT})
+    return figures | {"n_items": found.n_items, "classes": _table_to_json(found.classes)}
+
+
+def _agreement_from_json(saved: SavedAgreement) -> CrowdAgreement:
+    known = {name: getattr(saved, name) for name in _AGREEMENT}
+    figures = {name: math.nan if value is None else value for name, value in known.items()}
+    return CrowdAgreement(n_items=saved.n_items, classes=to_frame("agreement", saved.classes), **figures)
 
 
 def _preview_to_json(preview: Preview) -> dict[str, Any]:

@@ -8,8 +8,6 @@ ends with the same bits as one that was not.
 from __future__ import annotations
 
 import math
-import os
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -24,6 +22,7 @@ from annotmix._common.progress import Progress
 from annotmix.approaches.base import Approach
 from annotmix.labels.annotations import Annotations
 from annotmix.networks.features import Features
+from annotmix.networks.generator import borrowed_generator
 from annotmix.training import processes
 from annotmix.training.augmentation import Augmentation
 from annotmix.training.batches import Labels
@@ -36,20 +35,6 @@ from annotmix.training.processes import Processes
 VALIDATION = "valid"
 #: Streams of randomness that follow from one seed.
 INITIALISATION, EPOCH, REFERENCE, BEGINNING, HELD_OUT = 1, 2, 3, 4, 5
-
-
-#: Held by the thread that draws from torch's global generator.
-_one_thread = threading.RLock()
-
-
-def _forget_threads() -> None:
-    """A forked process has no other threads: nobody would release the lock that one of them held."""
-    global _one_thread
-    _one_thread = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_threads)
 
 
 @dataclass(frozen=True)
@@ -215,7 +200,7 @@ def randomness(seed: int, *stream: int) -> Iterator[np.random.Generator]:
     """
     state = np.random.SeedSequence([seed, *stream])
     numpy_seed, torch_seed = state.spawn(2)
-    with _one_thread, torch.random.fork_rng():
+    with borrowed_generator():
         torch.manual_seed(int(torch_seed.generate_state(1, np.uint64)[0]))
         yield np.random.default_rng(numpy_seed)
 

@@ -23,7 +23,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.optim.adam import adam
 
 from annotmix.networks.annotators import AnnotatorEmbedding
 
@@ -202,9 +201,12 @@ def step_size(t: int, lr: float) -> tuple[float, float]:
 
 
 def _adam(p: Tensors, g: Tensors, m: Tensors, v: Tensors, size: float, eps: float) -> None:
-    """PyTorch's fused Adam, told that it is so late that its own corrections for the start are one."""
+    """PyTorch's fused Adam, told that it is so late that its own corrections for the start are one.
+
+    Called without `torch.optim`, which would sort the parameters anew in every step.
+    """
     late = [torch.tensor(1e9, device=x.device) for x in p[:1]] * len(p)
-    adam(
-        p, g, m, v, [], late, fused=True, lr=size, beta1=BETAS[0], beta2=BETAS[1], eps=eps,
+    torch._fused_adam_(
+        p, g, m, v, [], late, lr=size, beta1=BETAS[0], beta2=BETAS[1], eps=eps,
         weight_decay=0.0, amsgrad=False, maximize=False,
     )  # fmt: skip

@@ -32,6 +32,7 @@ from torch.nn.parallel import DistributedDataParallel
 from annotmix.approaches.base import Approach, Batch
 from annotmix.networks.annotators import AnnotatorEmbedding
 from annotmix.networks.features import Features
+from annotmix.training.torchrun import by_torchrun
 
 #: Seconds that a process which lost another one waits for its parent, which knows more, to end it.
 PATIENCE = 5.0
@@ -158,11 +159,6 @@ class _SharedFeatures(Features):
         dist.all_gather_object(gathered, own)
         every = {number: part for parts in gathered for number, part in parts.items()}
         return torch.cat([every[number] for number in range(len(pieces))]).to(self.device)
-
-
-def by_torchrun() -> bool:
-    """Whether torchrun has started this process beside others."""
-    return dist.is_torchelastic_launched() and int(os.environ.get("WORLD_SIZE", 1)) > 1
 
 
 def to_start(devices: int | None) -> int:

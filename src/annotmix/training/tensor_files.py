@@ -11,18 +11,22 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from torch import Tensor, contiguous_format
 
-from annotmix._common.files import remove_temporary, write_atomically, write_bytes
+from annotmix._common.files import FINISHED, remove_temporary, write_atomically, write_bytes
 from annotmix._common.locks import hold
 from annotmix._common.schema import Strict, decode, read_json
 from annotmix.training.tensor_layout import Layout, read_layout, require_memory
+
+if TYPE_CHECKING:  # models without a network are written and read without torch
+    from torch import Tensor
 
 FORMAT = 2
 #: Seconds that a process waits for others that save into the same folder.
@@ -31,8 +35,41 @@ _WEIGHTS, _TEMPORARY = "weights-*.safetensors", "weights-*.tmp"
 _LOCK = ".save.lock"
 
 
+Arrays = dict[str, NDArray[Any]]
+#: Reads the tensors of a file, or some of them.
+Read = Callable[[Path], dict[str, Any]]
 #: Refuses facts and a layout of tensors that do not fit, before any tensor is read.
-Check = Callable[[dict[str, Any], Layout], None]
+Check = Callable[[dict[str, Any], Layout], Read | None]
+
+
+def load_file(path: str | os.PathLike[str]) -> dict[str, Tensor]:
+    """The tensors of a safetensors file."""
+    from safetensors.torch import load_file
+
+    return load_file(path)
+
+
+def load_arrays(path: str | os.PathLike[str], prefixes: tuple[str, ...] = ("",)) -> Arrays:
+    """The tensors of a safetensors file whose names begin with one of the prefixes, as arrays."""
+    from safetensors import safe_open
+
+    with safe_open(path, framework="numpy") as file:
+        return {name: file.get_tensor(name) for name in file.keys() if name.startswith(prefixes)}  # noqa: SIM118
+
+
+def save_file(tensors: Mapping[str, Any], path: str, metadata: dict[str, str] | None = None) -> None:
+    """Write tensors, or arrays, as a safetensors file."""
+    if all(isinstance(values, np.ndarray) for values in tensors.values()):
+        from safetensors.numpy import save_file
+
+        save_file({name: np.asarray(values, order="C") for name, values in tensors.items()}, path, metadata)
+        return
+    from safetensors.torch import save_file as save_tensors
+    from torch import contiguous_format
+
+    # copies: tensors that share memory (tied weights) or are views would be refused
+    own = {name: tensor.detach().clone(memory_format=contiguous_format) for name, tensor in tensors.items()}
+    save_tensors(own, path, metadata)
 
 
 class ModelFileError(ValueError):
@@ -48,7 +85,9 @@ class ModelFile(Strict):
     model: dict[str, Any]
 
 
-def save_model(folder: str | os.PathLike[str], tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
+def save_model(
+    folder: str | os.PathLike[str], tensors: Mapping[str, Tensor] | Arrays, facts: dict[str, Any]
+) -> None:
     """Write a model into `folder`; on any failure the model that was there stays whole.
 
     Of several processes or threads that save into one folder, each waits for the one before.
@@ -66,7 +105,7 @@ def save_model(folder: str | os.PathLike[str], tensors: dict[str, Tensor], facts
         ) from error
 
 
-def _replace_model(folder: Path, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
+def _replace_model(folder: Path, tensors: Mapping[str, Any], facts: dict[str, Any]) -> None:
     """Write weights and JSON, then remove the old weights; for the holder of the lock."""
     for name in ("model.json", _TEMPORARY):  # of a killed process
         remove_temporary(folder, name)
@@ -89,37 +128,53 @@ def _replace_model(folder: Path, tensors: dict[str, Tensor], facts: dict[str, An
 
 def load_model(
     folder: str | os.PathLike[str], check: Check | None = None
-) -> tuple[dict[str, Tensor], dict[str, Any]]:
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read what `save_model` wrote; nothing in the files is executed.
 
-    Beside a process that saves, it is the old model or the new one; no lock is needed.
+    Beside a process that saves, or that replaces the whole folder together with its neighbours, it is the old
+    model or the new one; no lock is needed.
 
     Parameters
     ----------
     folder : path
     check : callable, optional
         Called with the facts and the layout of the tensors before any tensor is read; raises `ValueError`
-        where they do not fit.
+        where they do not fit. Returns the function that reads the tensors, None for `load_file`.
     """
     while True:
-        before = _changed(folder)
+        place, before = _find(Path(folder))
         try:
-            return _load_once(Path(folder), check)
+            return _load_once(place, check)
         except (OSError, RuntimeError, ModelFileError):  # torch has a RuntimeError for a file that is gone
-            if _changed(folder) == before:
+            if _find(Path(folder)) == (place, before):
                 raise  # nobody has replaced the model while it was read
 
 
-def _changed(folder: str | os.PathLike[str]) -> tuple[int, int] | None:
-    """What tells one `model.json` from the next."""
-    try:
-        status = os.stat(os.path.join(folder, "model.json"))
-    except (OSError, ValueError):
-        return None
-    return status.st_ino, status.st_mtime_ns
+def _find(folder: Path) -> tuple[Path, tuple[int, ...] | None]:
+    """Where the model is, and something that tells it from the next one there.
+
+    While a run is replaced, the folder has no place of its own for a moment: the new one is still in a folder
+    of finished parts beside it, also where the process was killed just then.
+    """
+    for place in (folder, *_finished(folder)):
+        with suppress(OSError, ValueError):
+            status = os.stat(place / "model.json")
+            return place, (status.st_ino, status.st_mtime_ns)
+    with suppress(OSError, ValueError):
+        return folder, (os.stat(os.path.dirname(os.path.realpath(folder))).st_mtime_ns,)
+    return folder, None
 
 
-def _load_once(folder: Path, check: Check | None) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def _finished(folder: Path) -> Iterator[Path]:
+    """Where a folder may wait to take its place."""
+    with suppress(OSError, ValueError):
+        own = Path(os.path.realpath(folder))
+        for path in own.parent.iterdir():
+            if path.name.startswith(FINISHED) and path.is_dir() and not path.is_symlink():
+                yield path / own.name
+
+
+def _load_once(folder: Path, check: Check | None) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read a model that nobody replaces meanwhile."""
     path = folder / "model.json"
     if not path.is_file():
@@ -141,12 +196,11 @@ def _load_once(folder: Path, check: Check | None) -> tuple[dict[str, Tensor], di
         raise ModelFileError(
             f"{str(weights)!r} is damaged or truncated, or not a safetensors file ({error!s:.200})."
         ) from None
-    if check is not None:
-        check(saved.model, layout)
+    read = None if check is None else check(saved.model, layout)
     if _sha256(weights) != saved.sha256:
         raise ModelFileError(f"{str(weights)!r} is damaged or truncated: its checksum is not the saved one.")
     try:
-        return load_file(weights), saved.model
+        return (read or load_file)(weights), saved.model
     except SafetensorError as error:
         raise ModelFileError(f"{str(weights)!r} is not a safetensors file ({error}).") from error
 
@@ -176,7 +230,7 @@ def load_tensors(
         ) from error
 
 
-def _write_weights(folder: Path, tensors: dict[str, Tensor]) -> tuple[Path, str]:
+def _write_weights(folder: Path, tensors: Mapping[str, Any]) -> tuple[Path, str]:
     """Write the weights under a name made of their checksum; the file and the checksum."""
     temporary = folder / _TEMPORARY.replace("*", secrets.token_hex(8))
     try:
@@ -187,11 +241,9 @@ def _write_weights(folder: Path, tensors: dict[str, Tensor]) -> tuple[Path, str]
         temporary.unlink(missing_ok=True)
 
 
-def _save_file(tensors: dict[str, Tensor], path: str, metadata: dict[str, str] | None = None) -> None:
-    # copies: tensors that share memory (tied weights) or are views would be refused
-    own = {name: tensor.detach().clone(memory_format=contiguous_format) for name, tensor in tensors.items()}
+def _save_file(tensors: Mapping[str, Any], path: str, metadata: dict[str, str] | None = None) -> None:
     try:
-        save_file(own, path, metadata)
+        save_file(tensors, path, metadata)
     except SafetensorError as error:  # what it raises where the disk is full
         raise OSError(f"{path!r} could not be written: {error}") from error
 

@@ -11,19 +11,20 @@ import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Literal
 
 from annotmix._common.schema import Count, Strict, decode
 
+if TYPE_CHECKING:  # models without a network are read without torch
+    from torch import Tensor
+
 #: Bytes of a header; that of a network with a thousand tensors has some 100 kB.
 LARGEST_HEADER = 1 << 25
+#: Bytes of a number, and the name that torch has for its type.
 _KINDS = {
-    "BOOL": torch.bool, "U8": torch.uint8, "I8": torch.int8, "I16": torch.int16, "I32": torch.int32,
-    "I64": torch.int64, "F16": torch.float16, "BF16": torch.bfloat16, "F32": torch.float32,
-    "F64": torch.float64,
+    "BOOL": (1, "bool"), "U8": (1, "uint8"), "I8": (1, "int8"), "I16": (2, "int16"), "I32": (4, "int32"),
+    "I64": (8, "int64"), "F16": (2, "float16"), "BF16": (2, "bfloat16"), "F32": (4, "float32"),
+    "F64": (8, "float64"),
 }  # fmt: skip
 Kind = Literal["BOOL", "U8", "I8", "I16", "I32", "I64", "F16", "BF16", "F32", "F64"]
 
@@ -36,14 +37,14 @@ class Entry(Strict):
     data_offsets: tuple[Count, Count]
 
     @property
-    def kind(self) -> torch.dtype:
-        """The type of its numbers."""
-        return _KINDS[self.dtype]
+    def kind(self) -> str:
+        """The type of its numbers, as an attribute of torch."""
+        return _KINDS[self.dtype][1]
 
     @property
     def n_bytes(self) -> int:
         """Bytes of a tensor of this type and shape."""
-        return math.prod(self.shape) * self.kind.itemsize
+        return math.prod(self.shape) * _KINDS[self.dtype][0]
 
 
 Layout = dict[str, Entry]
@@ -82,10 +83,11 @@ def require_layout(layout: Layout, expected: Mapping[str, Tensor]) -> None:
     for name, tensor in expected.items():
         entry, shape = layout[name], list(tensor.shape)
         rows = entry.shape[:1] if shape[:1] == [0] else shape[:1]
-        if entry.kind != tensor.dtype or entry.shape != rows + shape[1:]:
+        kind = str(tensor.dtype).removeprefix("torch.")
+        if entry.kind != kind or entry.shape != rows + shape[1:]:
             raise ValueError(
                 f"the tensor {name!r:.100} is {entry.dtype} of shape {entry.shape!s:.60}, expected "
-                f"{str(tensor.dtype).removeprefix('torch.')} of shape {shape!s:.60}."
+                f"{kind} of shape {shape!s:.60}."
             )
 
 

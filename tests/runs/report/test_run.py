@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import some_findings
-from helpers.markup import Balance
+from helpers.markup import Balance, words
 from helpers.some_findings import IMG, bare, invented, small
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -43,12 +43,6 @@ def decoded(text, dtype=np.uint8):
 
 def embedded(html):
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', html).group(1))
-
-
-def words(html):
-    """The text of a page, without style and script."""
-    bare = re.sub(r"<(style|script).*?</\1>", "", html, flags=re.DOTALL)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", bare))
 
 
 @settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -185,6 +179,31 @@ def test_scores_and_calibration_are_shown_where_labels_are_known():
     assert "off by 17.5 points on average, too sure" in text
     assert "my-score0.5" in text
     assert re.search(r"\(label-auroc, 0.5 is guessing\)–", text)
+
+
+def test_agreement_is_explained():
+    found = some_findings.invented(200, 30, 14, 500)
+    figures = found.agreement
+    text = words(run_page(found))
+    for part in (
+        f"are the same in {share(figures.percent)} of cases, counted on {figures.n_items} items",
+        f"Here α is {figures.alpha:.3f}, with a 95% interval from {figures.low:.3f} to {figures.high:.3f}.",
+        f"κ is {figures.fleiss_kappa:.3f}.",
+        "labels are reliable from .800 on",
+        "4 more classes",
+    ):
+        assert part in text
+    first = figures.classes.iloc[0]
+    assert f"{figures.classes.index[0]}{first['alpha']:.3f} ({first['low']:.3f} to" in text
+
+
+def test_agreement_that_nobody_knows():
+    found = small()
+    assert "How far annotators agree" not in words(run_page(replace(found, agreement=None)))
+    nothing = replace(found.agreement, n_items=0, alpha=np.nan)
+    assert "so nobody knows how far they agree" in words(run_page(replace(found, agreement=nothing)))
+    alike = replace(found.agreement, alpha=np.nan)
+    assert "have labels of one class" in words(run_page(replace(found, agreement=alike)))
 
 
 def test_real_accuracy_of_annotators_is_shown_where_labels_are_known():
@@ -346,3 +365,10 @@ def test_nothing_at_all_is_not_said_to_be_a_little():
         "over 99.9%",
         "100.0%",
     ]
+
+
+def test_no_share_is_rounded_to_certainty():
+    from annotmix.runs.report.payload import _numbers
+
+    values = pd.Series([0.99999999, 1.0, 0.123456, 1e-9, 1234.56, np.nan, -0.5])
+    assert _numbers(values) == [0.9999, 1, 0.1235, 1e-9, 1235.0, None, -0.5]

@@ -36,6 +36,7 @@ class Columns:
         Column of the labels' weights, in a table with one row per label.
     annotators : tuple of str
         Columns of the annotators, in a table with one column per annotator; by default they are recognised.
+        Or one file with a table of annotators, see `annotmix.reading.annotator_table`.
     exclude : tuple of str
         Columns of such a table that are no annotators.
     text : str, optional
@@ -50,6 +51,8 @@ class Columns:
         Separates classes in a cell; by default it is recognised.
     no_class : tuple of str
         Words for an answer without a class, besides an empty list and "(none)".
+    known : tuple of str
+        The annotators in a file that `annotators` named; columns of these names are annotators, no others.
     """
 
     item: str | None = None
@@ -65,6 +68,7 @@ class Columns:
     several: bool = False
     delimiter: str | None = None
     no_class: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +89,8 @@ class LabelRows:
         When a label was given, in seconds since 1970 (UTC); nan where it is unknown.
     used : tuple of str
         Columns of a table that hold annotators, labels, weights and times, and so are no features.
+    unparsed : array of bool, shape (n,), optional
+        Whether a row is an answer that could not be parsed; by default every row without a label is.
     """
 
     item: NDArray[Any]
@@ -95,6 +101,7 @@ class LabelRows:
     weight: NDArray[np.float64] | None = None
     time: NDArray[np.float64] | None = None
     used: tuple[str, ...] = ()
+    unparsed: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)

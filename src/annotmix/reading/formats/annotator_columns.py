@@ -83,13 +83,17 @@ def choose_annotators(table: pd.DataFrame, key: str, columns: Columns, strict: b
     key : str
         Its column that names the item.
     columns : Columns
-        Its `annotators` and `exclude` decide, where they are given.
+        Its `annotators`, `known` and `exclude` decide, where they are given.
     strict : bool, default=True
         Refuse columns that fall into two crowds without a common class.
     """
     others = [str(column) for column in table.columns if column != key]
     if columns.annotators:
         return Choice(_named(columns.annotators, others))
+    if present := [column for column in others if column in columns.known]:
+        without_row = {column: "no row in --annotators" for column in others if column not in columns.known}
+        gold = [c for c in without_row if _by_name(c, others) in _GOLD]
+        return Choice(present, without_row, gold)
     left_out = {column: "--exclude" for column in others if column in columns.exclude}
     rest = [column for column in others if column not in left_out]
     for column in rest:

@@ -3,6 +3,9 @@
 An entry has `id`, `text` (or `data`, or `filename` of an image), `Comments`, and its classes in `label`,
 `labels` or `cats`: a list in JSON and JSON Lines, text such as "good#long" in CSV. A project whose annotators
 share their labels has one file, `all`, that does not name them.
+
+Older versions wrote one file of JSON, whose entries have `annotations` with the numbers of `user` and
+`label`; their JSON Lines have the names of labels, and an `annotation_approver`, who need not have labelled.
 """
 
 from __future__ import annotations
@@ -13,7 +16,14 @@ from typing import Any
 from annotmix._common.words import some
 from annotmix.labels.columns import find_column, guess_column
 from annotmix.reading.formats import Columns, LabelRows
-from annotmix.reading.formats.records import Collector, first_text, identifier, most_records
+from annotmix.reading.formats.records import (
+    Collector,
+    as_record,
+    first_text,
+    identifier,
+    most_records,
+    records_of,
+)
 from annotmix.reading.input_files import InputFile, Record
 from annotmix.reading.texts import as_text
 
@@ -30,7 +40,17 @@ def recognises(file: InputFile, columns: Columns) -> bool:
         return False  # a table with one row per answer, whose labels are lists
     if file.records is None:
         return set(_COLUMNS) <= set(file.table.columns)
-    return most_records(file, lambda record: any(isinstance(record.get(key), list | dict) for key in _LABELS))
+    return most_records(file, _is_entry)
+
+
+def _is_entry(record: Record) -> bool:
+    return _is_old(record) or any(isinstance(record.get(key), list | dict) for key in _LABELS)
+
+
+def _is_old(record: Record) -> bool:
+    """Whether an entry has a list of annotations with users, as old versions write it."""
+    entries = record.get("annotations")
+    return isinstance(entries, list) and all({"label", "user"} <= set(as_record(entry)) for entry in entries)
 
 
 def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
@@ -46,10 +66,23 @@ def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
             "does not say who gave which. Export a project without shared annotations, or rename the file if "
             "one annotator gave all labels."
         )
-    by_annotator = _by_annotator(files, columns.label or "label")
-    notes = [
-        f"doccano's export, one file per annotator: {', '.join(names[:5])}{', …' if len(names) > 5 else ''}."
-    ]
+    if any(file.records is not None and most_records(file, _is_old) for file in files):
+        by_annotator = _by_user(files)
+        notes = [
+            "JSON of an old version of doccano: annotators and classes are numbers of doccano's. "
+            "--rename-classes FILE names the classes."
+        ]
+    else:
+        by_annotator = _by_annotator(files, columns.label or "label")
+        notes = [
+            f"doccano's export, one file per annotator: {', '.join(names[:5])}"
+            f"{', …' if len(names) > 5 else ''}."
+        ]
+        if any(record.get("annotation_approver") for records in by_annotator.values() for record in records):
+            notes.append(
+                "'annotation_approver' says who approved a label, not who gave it. Where several annotators "
+                "labelled, export JSON instead, which names them."
+            )
     by_text = columns.item is None and _ids_differ(by_annotator)
     if by_text:
         notes.append("The same id has different texts in different files; texts tell items apart.")
@@ -74,6 +107,29 @@ def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
             else:
                 labels.add_choices(item, annotator, classes, None, "entries", "with several classes", "")
     return [labels.rows(*notes)]
+
+
+def _by_user(files: Sequence[InputFile]) -> Mapping[str, list[Record]]:
+    """The records of old JSON by user, with the list of the classes that the user gave."""
+    by_user: dict[str, list[Record]] = {}
+    for file in files:
+        for number, record in enumerate(records_of(file)):
+            if not _is_old(record):
+                raise ValueError(
+                    f"{file.name}, entry {number} has no 'annotations' with 'user' and 'label', as the "
+                    "others do."
+                )
+            given: dict[str, list[Any]] = {}
+            for entry in record["annotations"]:
+                where = f"{file.name}, entry {number}"
+                if "start_offset" in entry:
+                    raise ValueError(
+                        f"{where} holds a marked span; only classes of whole texts are labels here."
+                    )
+                given.setdefault(identifier(entry, ("user",), where), []).append(entry["label"])
+            for user, classes in given.items():
+                by_user.setdefault(user, []).append({**record, "label": classes})
+    return by_user
 
 
 def _by_annotator(files: Sequence[InputFile], key: str) -> Mapping[str, list[Record]]:

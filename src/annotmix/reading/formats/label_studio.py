@@ -42,9 +42,13 @@ class _Annotation(NamedTuple):
 
 def recognises(file: InputFile, columns: Columns) -> bool:
     """Whether records hold a list of annotations, or rows have the columns of Label Studio."""
-    return is_table(file) or most_records(
-        file, lambda record: isinstance(record.get("annotations", record.get("completions")), list)
-    )
+    return is_table(file) or most_records(file, _is_task)
+
+
+def _is_task(record: Record) -> bool:
+    """Whether a record has a list of annotations; doccano 1.0 has one of labels."""
+    annotations = record.get("annotations", record.get("completions"))
+    return isinstance(annotations, list) and not any("label" in as_record(entry) for entry in annotations)
 
 
 def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from annotmix._common.words import some
 from annotmix.labels.columns import find_column, guess_column
+from annotmix.reading.confidences import as_weights
 from annotmix.reading.containers import base_name
 from annotmix.reading.formats import Columns, LabelRows
 from annotmix.reading.formats.annotator_columns import choose_annotators
@@ -130,13 +131,17 @@ def _weights(table: pd.DataFrame, wanted: str | None, name: str, notes: list[str
         return None, None
     column = find_column(table.columns, "weight", wanted, name)
     texts, _ = as_texts(table[column], "weight")
-    numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").to_numpy(dtype=np.float64)
+    numbers, read_as = as_weights(texts, column)
     wrong = np.flatnonzero((texts != None) & ~((numbers >= 0) & (numbers < np.inf)))  # noqa: E711
     if len(wrong):
         raise ValueError(
             f"{name!r}: the weight in row {wrong[0]}, column {column!r}, is {texts[wrong[0]]!r:.60}; "
-            "expected a number of 0 or more. Name another column with --weight NAME."
+            "expected a number of 0 or more, a logarithm of a probability (none above 0), or low, medium and "
+            "high. Name another column with --weight NAME."
         )
     if len(known := numbers[~np.isnan(numbers)]):
-        notes.append(f"Labels count by the column {column!r}, from {known.min():g} to {known.max():g}.")
+        form = f", read as {read_as}" if read_as else ""
+        notes.append(
+            f"Labels count by the column {column!r}{form}, from {known.min():.4g} to {known.max():.4g}."
+        )
     return numbers, column

@@ -14,15 +14,15 @@ from annotmix.reading.formats.annotator_columns import Choice, choose_annotators
 from annotmix.reading.input_files import InputFile
 from annotmix.reading.label_cells import as_sets
 from annotmix.reading.texts import item_texts
-from annotmix.reading.values import as_ids, as_labels
+from annotmix.reading.values import as_ids, as_labels, unparsed_answers
 
 
 def recognises(file: InputFile, columns: Columns) -> bool:
     """Whether a table is wide; a table that is neither long nor wide is an error that says why.
 
     A table is long where a column is called like an annotator, or the user names the column of the annotator
-    or the label. It is wide where the user names the columns of the annotators, or where it is not long,
-    items do not repeat, and two columns or more can be annotators and share few values.
+    or the label. It is wide where the user names the columns of the annotators, also in a file, or where it
+    is not long, items do not repeat, and two columns or more can be annotators and share few values.
     """
     if columns.annotators:
         return True
@@ -31,6 +31,8 @@ def recognises(file: InputFile, columns: Columns) -> bool:
     table, names = file.table, list(file.table.columns)
     if guess_column(names, "annotator") is not None:
         return False
+    if set(names) & set(columns.known):
+        return True
     key = columns.item or guess_column(names, "item") or names[0]
     near = near_column(names, "annotator")
     if key in names and len(names) > 2 and near is None and not table[key].duplicated().any():
@@ -71,6 +73,7 @@ def _read(name: str, table: pd.DataFrame, columns: Columns) -> LabelRows:
     items, changed = as_ids(table[key])
     cells = table[annotators].to_numpy(dtype=object).reshape(-1)
     label, more = as_sets(cells, columns) if columns.several else as_labels(cells, columns.missing)
+    unparsed = unparsed_answers(cells, columns.missing)  # an empty cell is no answer
     notes = [
         f"{name}: one row per item and one column per annotator ({some(annotators)}); items are named by the "
         f"column {key!r}.",
@@ -86,7 +89,9 @@ def _read(name: str, table: pd.DataFrame, columns: Columns) -> LabelRows:
     texts = item_texts(table.drop(columns=annotators), key, items, columns.text, name, notes)
     excluded = [column for column in columns.exclude if column in choice.left_out]
     used = (*annotators, *choice.gold, *excluded)
-    return LabelRows(np.repeat(items, len(annotators)), annotator, label, notes, texts, used=used)
+    return LabelRows(
+        np.repeat(items, len(annotators)), annotator, label, notes, texts, used=used, unparsed=unparsed
+    )
 
 
 def _notes(name: str, key: str, table: pd.DataFrame, choice: Choice) -> list[str]:

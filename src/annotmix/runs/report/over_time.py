@@ -41,7 +41,7 @@ def over_time(findings: Findings) -> Content:
             whole(row["n_labels"]),
             f"{share(row['first'])} ({between(row['first_low'], row['first_high'])})",
             f"{share(row['last'])} ({between(row['last_low'], row['last_high'])})",
-            "worse" if row["worse"] else "",
+            "worse" if row["worse"] else "within chance",
         ]
         for row in drift.head(MOST).to_dict("records")
     ]

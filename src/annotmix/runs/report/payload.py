@@ -186,9 +186,16 @@ class _Names:
 
 
 def _numbers(values: pd.Series) -> list[float | int | None]:
-    """Numbers with four significant digits, so that a small share is not 0; None where there is none."""
+    """Numbers with four significant digits, so that a small share is not 0; None where there is none.
+
+    A share below 1 stays below 1: nothing is shown as certain that is not.
+    """
     plain = np.asarray(values, dtype=float).tolist()
-    return [None if not math.isfinite(v) else int(v) if v == int(v) else float(f"{v:.4g}") for v in plain]
+    return [None if not math.isfinite(v) else int(v) if v == int(v) else _rounded(v) for v in plain]
+
+
+def _rounded(value: float) -> float:
+    return min(float(f"{value:.4g}"), 0.9999) if value < 1 else float(f"{value:.4g}")
 
 
 def _images(thumbnails: Mapping[int, bytes | None]) -> dict[int, str]:

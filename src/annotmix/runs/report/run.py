@@ -12,7 +12,9 @@ from annotmix._common.files import write_bytes
 from annotmix._common.words import shorten
 from annotmix.runs.conclusions import counts_of
 from annotmix.runs.findings import Findings
+from annotmix.runs.report.agreement import agreement
 from annotmix.runs.report.charts import Content, balance, checked, learning
+from annotmix.runs.report.err_together import err_together
 from annotmix.runs.report.formatting import between, count, named, share, whole
 from annotmix.runs.report.making import making
 from annotmix.runs.report.markup import Markup, element, join
@@ -20,6 +22,7 @@ from annotmix.runs.report.opening import opening
 from annotmix.runs.report.over_time import over_time
 from annotmix.runs.report.page import page, section, table
 from annotmix.runs.report.payload import ShownTable, payload, shown_tables
+from annotmix.runs.report.people_and_models import people_and_models
 from annotmix.runs.report.single_classes import single_classes
 from annotmix.runs.result_columns import Column
 
@@ -48,7 +51,10 @@ def run_page(findings: Findings) -> str:
     data = payload(findings, shown)
     sections: dict[str, tuple[str, Content]] = {
         "annotators": ("Annotators", _annotators(findings, shown["annotators"])),
+        "kinds": ("People and models", people_and_models(findings)),
+        "together": ("Annotators who err together", err_together(findings)),
         "labels": ("Labels most likely wrong", _labels(findings, shown["labels"])),
+        "agreement": ("How far annotators agree", agreement(findings)),
         "disputed": ("Items where the crowd disagrees", _disputed(findings, shown["disputed"])),
         "items": ("All items", [*_items(findings, shown["items"]), *_pictures(data)]),
         "classes": ("Classes one by one", single_classes(findings)),

@@ -7,7 +7,7 @@ from annotmix.runs.report.charts import Content
 from annotmix.runs.report.formatting import named, share, whole
 from annotmix.runs.report.markup import element
 from annotmix.runs.report.page import table
-from annotmix.runs.result_columns import TABLES
+from annotmix.runs.result_columns import CLASS_TABLES
 
 #: Classes, and pairs of annotator and class, that the tables list.
 MOST_CLASSES, MOST_PAIRS = 200, 500
@@ -50,7 +50,7 @@ def single_classes(findings: Findings) -> Content:
 
 
 def _table(caption: str, name: str, rows: object) -> object:
-    columns = [column for column in TABLES[name] if column.title]
+    columns = [column for column in CLASS_TABLES[name] if column.title]
     shown = {"share": share, "count": whole, "number": whole, "text": named}
     cells = [
         [shown[column.kind](row[column.name]) for column in columns]
