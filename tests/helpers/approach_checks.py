@@ -110,7 +110,7 @@ def check_every_parameter_moves_or_is_declared_frozen(name):
 
         def recording(self, *args, original=original, before=before, **kwargs):
             original(self, *args, **kwargs)
-            before.update({k: p.detach().clone() for k, p in self.named_parameters()})
+            before.update({k: t.detach().clone() for k, t in self.state_dict().items()})
 
         with pytest.MonkeyPatch.context() as patch:
             recording.__signature__ = inspect.signature(original)

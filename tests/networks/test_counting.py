@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from annotmix.labels.annotations import Annotations
+from annotmix.labels.groups import Groups
 from annotmix.networks import counting
 from annotmix.networks.counting import CountedConfusion, Labelled
 
@@ -84,6 +85,19 @@ def test_likelihood_of_labels_without_their_own_item(crowd, most, monkeypatch):
         expected[n] += 2 * w * np.log(theta(annotations, q, level, m, level[n], n)[0][:, k])
     confusion = counted(*crowd)
     np.testing.assert_allclose(item_sums(confusion), expected, rtol=1e-9)
+
+
+def test_labels_of_copies_are_less_evidence(crowd):
+    annotations, q, level = crowd
+    groups = Groups.of_pairs(M, np.array([0, 1]), np.array([1, 3]), np.array([1.0, 0.5]))
+    share = groups.shares(annotations)
+    expected = np.zeros((N, C))
+    for (n, m, k, w), own in zip(entries(annotations), share, strict=True):
+        expected[n] += 2 * own * w * np.log(theta(annotations, q, level, m, level[n], n)[0][:, k])
+    confusion = CountedConfusion(M, C, D, KAPPA, KAPPA_LEVEL).double()
+    labels = Labelled(annotations, torch.device("cpu"), groups)
+    confusion.count(labels, torch.from_numpy(q), torch.from_numpy(level))
+    np.testing.assert_allclose(item_sums(confusion), expected, rtol=1e-6)
 
 
 def test_without_difficulties_an_annotator_has_one_matrix(crowd):

@@ -147,7 +147,8 @@ def group_table(posterior: Posterior) -> pd.DataFrame | None:
     if together.answer.dependence is None or not len(together.answer.dependence.first):
         return None
     names = [", ".join(str(name) for name in group) for group in together.groups["annotators"]]
-    return make_table("groups", together.groups.assign(annotators=np.array(names, dtype=object)))
+    table = together.groups.reset_index(drop=True)
+    return make_table("groups", table.assign(annotators=np.array(names, dtype=object)))
 
 
 def label_table(posterior: Posterior) -> pd.DataFrame:
