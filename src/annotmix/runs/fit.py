@@ -118,7 +118,8 @@ def _findings(
             tables["annotators"] = with_kinds(tables["annotators"], kinds["crowd"])
         suggested = suggest_for(posterior, kinds.get("crowd"), SUGGESTIONS, inputs.unmatched.items)
     suggestions = make_table("suggestions", suggested)
-    notes = [*inputs.notes, *doubts(tables["items"]), *_evidence(model_name(model), posterior)]
+    unsure = doubts(tables["items"]) if inputs.sets is None else []
+    notes = [*inputs.notes, *unsure, *_evidence(model_name(model), posterior)]
     if inputs.sets is None:
         notes.extend(posterior.dependence.warnings)
     if inputs.unmatched.note:

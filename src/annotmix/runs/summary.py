@@ -12,6 +12,10 @@ from annotmix.runs.score_words import classifier_words, score_rows, verdict
 from annotmix.runs.storage import files_of
 
 
+#: What is said of answers with several classes that are not the set found.
+WRONG_SETS = "name a class that is probably wrong, or overlook one"
+
+
 def summary(findings: Findings, out: Path) -> dict[str, Any]:
     """The figures of a run."""
     counts = counts_of(findings)
@@ -36,7 +40,8 @@ def summary_lines(findings: Findings, out: Path) -> list[str]:
     labels, wrong = figures["labels"], figures["labels more likely wrong than right"]
     return [
         "What was found",
-        f"  {wrong} of {labels} labels ({wrong / max(labels, 1):.0%}) are more likely wrong than right.",
+        f"  {wrong} of {labels} labels ({wrong / max(labels, 1):.0%}) "
+        f"{'are more likely wrong than right' if findings.several is None else WRONG_SETS}.",
         f"  {figures['items whose label differs from the majority']} of {figures['labelled items']} "
         "items get another label than most annotators gave.",
         f"  {_whom_to_trust(findings)}",

@@ -101,6 +101,12 @@ def _labels(findings: Findings, shown: ShownTable) -> Content:
         return ["There are no labels."]
     counts = counts_of(findings)
     verb = "is" if counts.wrong == 1 else "are"
+    wrong = f"{whole(counts.wrong)} of {whole(counts.labels)} {verb} more likely wrong than right."
+    if findings.several is not None:
+        wrong = (
+            f"{whole(counts.wrong)} of {whole(counts.labels)} are not the set found: they name a class that "
+            "is probably wrong, or overlook one."
+        )
     which = (
         "All are here"
         if len(shown.rows) == len(labels)
@@ -108,7 +114,7 @@ def _labels(findings: Findings, shown: ShownTable) -> Content:
     )
     return [
         "Of every label the model says how likely it is right, from the item and from all its "
-        f"labels. {whole(counts.wrong)} of {whole(counts.labels)} {verb} more likely wrong than right. "
+        f"labels. {wrong} "
         f"{which}, the least trusted first.",
         _table(findings, "labels", "Labels, least likely right first", shown),
     ]
