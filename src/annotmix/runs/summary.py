@@ -11,7 +11,6 @@ from annotmix.runs.findings import Findings
 from annotmix.runs.score_words import classifier_words, score_rows, verdict
 from annotmix.runs.storage import files_of
 
-
 #: What is said of answers with several classes that are not the set found.
 WRONG_SETS = "name a class that is probably wrong, or overlook one"
 
