@@ -50,7 +50,7 @@ def test_each_form(tmp_path, ending, packed):
     labelled = read_labels(paths)
     assert labelled.format == "doccano"
     assert triples(labelled) == LABELS
-    assert "1 entries with several classes were left out." in labelled.notes
+    assert "1 entry with several classes was left out." in labelled.notes
     assert labelled.texts["1"] == "Such a great film"
 
 
@@ -77,7 +77,7 @@ def test_old_json_names_users_and_classes_by_number(tmp_path, lines):
     labelled = read_labels([path])
     assert labelled.format == "doccano"
     assert triples(labelled) == {("1", "1", "1"), ("1", "2", "2"), ("2", "1", "2")}
-    assert "1 entries with several classes were left out." in labelled.notes
+    assert "1 entry with several classes was left out." in labelled.notes
     assert labelled.texts["2"] == "b"
     named = read_labels([path], columns=Columns(rename={"1": "good", "2": "bad"}))
     assert triples(named) == {("1", "1", "good"), ("1", "2", "bad"), ("2", "1", "bad")}
@@ -99,4 +99,4 @@ def test_an_approver_is_no_annotator(tmp_path):
     path.write_text("\n".join(map(json.dumps, entries)))
     labelled = read_labels([path])
     assert triples(labelled) == {("0", "ann", "x"), ("1", "ann", "y")}
-    assert any("who approved a label" in note for note in labelled.notes)
+    assert any("only approved them" in note for note in labelled.notes)

@@ -30,4 +30,4 @@ def test_times_are_kept_and_the_newest_answer_counts(tmp_path):
         ["1", "mood-ann", "good", 1707211049.0],
         ["2", "2024-02-06_10-17-19", "bad", 1707211050.0],
     ]
-    assert any(note.startswith("1 sessions have no name") for note in labelled.notes)
+    assert any(note.startswith("1 session has no name") for note in labelled.notes)

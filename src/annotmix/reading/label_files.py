@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from annotmix._common.words import did_you_mean, shorten, some
+from annotmix._common.words import count, did_you_mean, shorten, some
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.columns import find_column
 from annotmix.labels.label_sets import LabelSets
@@ -302,15 +302,20 @@ def _annotations(
     for role, what in (("item", "id of an item"), ("annotator", "annotator")):
         lost = np.flatnonzero(missing[role] & ~missing["label"])
         if len(lost):
-            notes.append(f"{len(lost)} labels without an {what} were left out, the first in row {lost[0]}.")
+            notes.append(
+                count(len(lost), f"label without an {what} was", f"labels without an {what} were")
+                + f" left out, the first in row {lost[0]}."
+            )
     table = table[~missing.any(axis=1)]
     if table.empty:
         hint = " Answers name several classes: --multi-label." if _left_out_several(parts) else ""
+        if columns.missing:
+            hint += f" --missing leaves out {some(columns.missing)}."
         raise ValueError(f"There are no labels: no row has an item, an annotator and a label.{hint}")
     if all(weighted) and (empty := table["weight"].isna()).any():
         raise ValueError(
-            f"{empty.sum()} labels have no weight, the first in row {empty.idxmax()}. Give 1 to labels that "
-            "count in full."
+            count(int(empty.sum()), "label has", "labels have")
+            + f" no weight, the first in row {empty.idxmax()}. Give 1 to labels that count in full."
         )
     one = roles[:3] if all(weighted) else roles[:2]
     repeated = table[table.duplicated(one)]
@@ -318,8 +323,9 @@ def _annotations(
         item, annotator = repeated.iloc[0][["item", "annotator"]]
         which = "newest" if timed else "last"
         notes.append(
-            f"{len(repeated)} labels repeat another one of the same annotator for the same item; the {which} "
-            f"counts (the first: {annotator!r:.60} on {item!r:.60})."
+            count(len(repeated), "label repeats", "labels repeat")
+            + f" another one of the same annotator for the same item; the {which} counts (the first: "
+            f"{annotator!r:.60} on {item!r:.60})."
         )
     items, annotators = (list(dict.fromkeys(table[role])) for role in roles[:2])
     # the newest is the last one; a label without a time comes before all others

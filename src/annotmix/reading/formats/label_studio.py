@@ -124,7 +124,7 @@ def _add_newest(labels: Collector, annotations: Iterable[_Annotation]) -> None:
     by_item: dict[str, list[_Annotation]] = {}
     for annotation in annotations:
         if annotation.cancelled:
-            labels.leave_out("cancelled annotations")
+            labels.leave_out("cancelled annotation")
         else:
             by_item.setdefault(annotation.item, []).append(annotation)
     for listed in by_item.values():
@@ -133,11 +133,12 @@ def _add_newest(labels: Collector, annotations: Iterable[_Annotation]) -> None:
         newest = {name: place for place, name in enumerate(names)}
         for place, (name, own) in enumerate(zip(names, listed, strict=True)):
             if name is not None and newest[name] != place:
-                labels.leave_out("annotations with a newer one by the same annotator for the same item")
+                newer = "with a newer one by the same annotator for the same item"
+                labels.leave_out(f"annotation {newer}", f"annotations {newer}")
             else:
                 labels.add_choices(
                     own.item, own.annotator, own.choices, own.time,
-                    "annotations", "with several choices", "without a choice",
+                    ("annotation", "annotations"), "with several choices", "without a choice",
                 )  # fmt: skip
 
 
