@@ -93,9 +93,10 @@ def test_spans_of_old_json_are_no_labels(tmp_path):
         read_labels([path])
 
 
-def test_an_approver_is_no_annotator(tmp_path):
+@pytest.mark.parametrize("approver", ["boss", None])
+def test_an_approver_is_no_annotator(tmp_path, approver):
     path = tmp_path / "ann.jsonl"
-    entries = [{"id": n, "text": "a", "labels": ["xy"[n]], "annotation_approver": "boss"} for n in range(2)]
+    entries = [{"id": n, "text": "a", "labels": ["xy"[n]], "annotation_approver": approver} for n in range(2)]
     path.write_text("\n".join(map(json.dumps, entries)))
     labelled = read_labels([path])
     assert triples(labelled) == {("0", "ann", "x"), ("1", "ann", "y")}

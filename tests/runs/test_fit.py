@@ -254,7 +254,7 @@ def test_gold_is_learnt_and_fixed_and_valid_is_scored_without_it(problem, some_g
         found.scores["learnt"] == found.calibration["count"].sum() == (items["n_labels"].iloc[30:] > 0).sum()
     )
     for note in (
-        "1 of 31 items in --gold are not among the items: 'elsewhere'.",
+        "1 of 31 items in --gold not among the items: 'elsewhere'.",
         "30 of 150 items in --valid are in --gold too; they are learnt, so they neither choose the epoch nor "
         "count in the scores.",
     ):

@@ -226,7 +226,7 @@ def match_gold(
         )
     if not lost:
         return kept, []
-    return kept, [f"{len(lost)} of {count(len(gold), 'item')} in --gold cannot be found: {some(lost)}."]
+    return kept, [f"{len(lost)} of {count(len(gold), 'item')} in --gold not among the items: {some(lost)}."]
 
 
 def _read_items(request: Request, labelled: LabelData, progress: bool) -> Items:

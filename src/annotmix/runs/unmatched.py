@@ -60,6 +60,6 @@ def find_unmatched(
         )
         note += f" {alike} not suggested for labelling: {some(items)}."
     if others := len(unlabelled) - len(items):
-        rest = count(others, "further item", "further items")
-        note += f" Compare the names before you label one of the {rest} without labels."
+        rest = "the further item" if others == 1 else f"one of the {others:,} further items"
+        note += f" Compare the names before you label {rest} without labels."
     return Unmatched(note, items)
