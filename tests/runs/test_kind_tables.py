@@ -63,7 +63,7 @@ def test_the_table_is_kept_with_the_run(finished):
     assert crowd["cost"].dropna().to_dict() == {"w0": 2.0, "w1": 0.1, "w2": 0.1, "expert": 5.0}
     assert findings.annotators["kind"].to_dict() == expected
     assert pd.read_csv(out / "annotators.csv")["kind"].tolist() == findings.annotators["kind"].tolist()
-    assert "1 of 5 annotators have no row in who.csv, so their kind is unknown: '=2+3'." in said.stdout
+    assert "1 of 5 annotators has no row in who.csv and no known kind: '=2+3'." in said.stdout
     assert "1 of 5 annotators in who.csv gave no label: 'expert'." in said.stdout
     assert {"role": "annotators", "name": "who.csv"}.items() <= findings.inputs[1].items()
     assert json.loads((out / "run.json").read_text())["request"]["annotators"][0].endswith("who.csv")

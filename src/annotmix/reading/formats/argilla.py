@@ -84,7 +84,7 @@ def _read(name: str, records: list[Record], columns: Columns) -> LabelRows:
                     own.annotator,
                     values,
                     own.time,
-                    "responses",
+                    ("response", "responses"),
                     "with several classes",
                     "without a class",
                 )

@@ -51,8 +51,8 @@ class Collector:
     ) -> None:
         """Add an answer with any number of classes: all of them, or the one where only one is wanted.
 
-        `answers` is what a tool calls an answer, and several; `several` and `none` are the ends of messages about those
-        that are left out: "with several choices".
+        `answers` is what a tool calls one answer, and several of them; `several` and `none` are the ends of
+        messages about those that are left out: "with several choices".
         """
         if self._columns.several:
             self.add(item, annotator, choices, time)

@@ -44,8 +44,8 @@ def _lead(findings: Findings, counts: Counts) -> str:
     weighed = rests_on(findings) or "Every label was weighed by who gave it and by what the item looks like."
     return (
         f"{count(counts.annotators, 'annotator')} gave {count(counts.labels, 'label')} of "
-        f"{count(len(findings.class_names), 'class', 'classes')} to {count(counts.labelled, 'item')}{per_item}."
-        f"{rest}"
+        f"{count(len(findings.class_names), 'class', 'classes')} to {count(counts.labelled, 'item')}"
+        f"{per_item}.{rest}"
         f"{f' The classifier is {shorten(approach)}.' if approach else ''} {weighed}"
     )
 
