@@ -48,4 +48,5 @@ def test_what_is_no_choice_is_counted_by_its_kind(tmp_path):
         "1 answer without a choice was left out.",
         "2 rejected questions were left out.",
         "1 ignored answer was left out.",
+        "--multi-label reads answers with several classes.",
     ]
