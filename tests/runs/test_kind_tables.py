@@ -185,7 +185,7 @@ def test_suggest_takes_prices_and_people_from_the_run(compared, people, tmp_path
     assert set(table["annotator"]) <= {"ann", "good", "expert"}
     assert table["cost"].sum() <= 60
     assert "the budget is an amount of money" in said.stdout
-    assert "1 of 6 annotators are new to the run: 'expert'." in said.stdout
+    assert "The run does not know 1 of 6 annotators: 'expert'." in said.stdout
     assert (table["annotator"] == "good").sum() == 40  # whatever it has not labelled, as it costs least
     shown = RunFolder(tmp_path / "run").findings().suggestions
     assert 0 < len(shown) <= 100
