@@ -13,6 +13,7 @@ import annotmix
 from annotmix.cli.bench_commands import bench
 from annotmix.cli.datasets_command import datasets
 from annotmix.cli.fit_commands import aggregate, demo, fit
+from annotmix.cli.review_command import review
 from annotmix.cli.run_commands import evaluate, export, predict, report, suggest
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -43,6 +44,8 @@ def _root(
 
     annotmix suggest my-run --budget 200
 
+    annotmix review my-run
+
     annotmix predict my-run new-items.csv --out predictions.csv
 
     annotmix demo --out my-folder
@@ -53,7 +56,7 @@ def _root(
     """
 
 
-for _command in (fit, predict, evaluate, suggest, report, export, aggregate, datasets, demo):
+for _command in (fit, review, predict, evaluate, suggest, report, export, aggregate, datasets, demo):
     app.command()(_command)
 app.add_typer(bench, name="bench")
 

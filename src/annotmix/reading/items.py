@@ -148,7 +148,7 @@ def read_images(folder: Path, wanted: Sequence[str] = (), show: bool = True) -> 
 
     if not folder.is_dir():
         raise ValueError(f"{str(folder)!r} is not a folder with images.")
-    paths = _image_files(folder)
+    paths = image_files(folder)
     if not paths:
         raise ValueError(f"The folder {str(folder)!r} holds no images ({', '.join(sorted(_IMAGES))}).")
     readable, wrong, digest = [], [], hashlib.sha256()
@@ -180,7 +180,8 @@ def read_images(folder: Path, wanted: Sequence[str] = (), show: bool = True) -> 
     return Items("images", names.ids, readable, notes, [source], unclear=unclear)
 
 
-def _image_files(folder: Path) -> list[Path]:
+def image_files(folder: Path) -> list[Path]:
+    """All images in a folder and the folders in it, by their endings."""
     inside = folder.resolve()
     paths = [
         Path(root) / name
