@@ -25,10 +25,11 @@ def changes(before: Findings, after: Findings, decided: Collection[str]) -> dict
         Items whose class reviewers gave.
     """
     old = before.items[["label", "probability"]]
-    both = old.join(after.items[["label", "probability"]], how="inner", rsuffix="_after")
+    both = old.join(after.items[["label", "probability"]].add_suffix("_after"), how="inner")
     other = both[both["label"] != both["label_after"]].sort_values("probability_after", ascending=False)
     beyond = ~other.index.isin(list(decided))
-    who = before.annotators[["accuracy"]].join(after.annotators[["accuracy"]], how="inner", rsuffix="_after")
+    new = after.annotators[["accuracy"]].add_suffix("_after")
+    who = before.annotators[["accuracy"]].join(new, how="inner")
     who["rise"] = who["accuracy_after"] - who["accuracy"]
     moved = who[who["rise"].abs() >= MOVED]
     moved = moved.loc[moved["rise"].abs().sort_values(ascending=False).index]
@@ -39,8 +40,8 @@ def changes(before: Findings, after: Findings, decided: Collection[str]) -> dict
         "wrong_before": float((1 - both["probability"]).sum()),
         "wrong_after": float((1 - both["probability_after"]).sum()),
         "examples": [
-            {"item": str(item), "before": row.label, "after": row.label_after, "decided": not new}
-            for item, row, new in zip(other.index, other.itertuples(), beyond, strict=True)
+            {"item": str(item), "before": row.label, "after": row.label_after, "decided": not further}
+            for item, row, further in zip(other.index, other.itertuples(), beyond, strict=True)
         ][:MOST],
         "moved": len(moved),
         "annotators": [

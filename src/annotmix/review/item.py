@@ -13,7 +13,7 @@ from annotmix.review.board import Board
 from annotmix.review.queue import STATUSES, Index
 from annotmix.runs.folder import RunFolder
 
-#: Features of an item that are shown; longest value.
+#: Features of an item that are shown.
 MOST_FEATURES = 60
 
 
@@ -41,8 +41,13 @@ class Features:
         """Name and value of every feature of an item."""
         own, n = self.prepared[row].astype(np.float64), len(self.columns.numeric)
         numbers = own[:n] * self.columns.scale + self.columns.mean
+        # what is left of them in single precision
+        places = 5 - np.floor(np.log10(self.columns.scale)).astype(int)
         values: list[list[Any]] = [
-            [name, float(f"{number:.5g}")] for name, number in zip(self.columns.numeric, numbers, strict=True)
+            [name, round(number, place)]
+            for name, number, place in zip(
+                self.columns.numeric, numbers.tolist(), places.tolist(), strict=True
+            )
         ]
         at = n + len(self.columns.indicated)
         for name, levels in self.columns.levels.items():

@@ -111,8 +111,8 @@ class Training:
             try:
                 after = RunFolder(request.out).findings()
                 answer = {"state": "done", "changes": changes(self.findings, after, decided)}
-            except (OSError, ValueError) as error:
-                self._lines.append(f"Error: {error}")
+            except Exception as error:  # whatever it is: the page must not wait for ever
+                self._lines.append(f"Error: {error!r}")
         with self._lock:
             self._answer = {**self._answer, **answer}
 

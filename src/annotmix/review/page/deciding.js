@@ -2,7 +2,7 @@
 
 const MOST_CLASSES = 60, KEYS = 9;
 const manyClasses = run.classes.length > KEYS;
-let offered = [], saving = Promise.resolve(), filling = false;
+let offered = [], saving = Promise.resolve(), filling = null, busy = false;
 
 /* With few classes a number always means the same class; with many, the likely ones come first. */
 function classesFor(item) {
@@ -33,7 +33,7 @@ function buildClasses() {
 /* Shows the next item at once, and keeps the decision meanwhile, one after the other. */
 function decide(verdict, label = null) {
   const item = state.item;
-  if (!item) return;
+  if (!item || busy) return;
   const told = { item: item.row, verdict, label, note: place("note").value, reviewer: state.reviewer, filters: filters() };
   state.pending.add(item.row);
   const kept = async () => {
@@ -81,12 +81,18 @@ function arrive(item, before = "") {
 }
 
 async function advance(decided) {
+  if (busy || !state.item) return;
   const before = decided ? `Decided: ${decided}. ` : "";
-  if (state.item) state.past.push(state.item.row);
+  state.past.push(state.item.row);
   if (!state.upcoming.length) {
-    const row = state.item?.row;
-    await (decided ? saving : null); // the queue may hold the decided item until then
-    await fill(row);
+    busy = true; // a key means the item that is shown, and none is
+    try {
+      if (decided) await saving; // until then the queue holds the decided item
+      await filling?.done;
+      if (!state.upcoming.length) await fill();
+    } finally {
+      busy = false;
+    }
   }
   const next = state.upcoming.shift();
   if (next) arrive(next, before);
@@ -103,12 +109,20 @@ function nothingLeft(before = "") {
 }
 
 /* Have the next items of the queue ready. */
-async function fill(after) {
-  if (filling || state.upcoming.length >= AHEAD) return;
-  const { queue } = state, last = state.upcoming.at(-1)?.row ?? after ?? state.item?.row;
-  filling = true;
+function fill() {
+  if (filling?.queue !== state.queue) {
+    const own = { queue: state.queue };
+    own.done = load(own.queue).finally(() => { if (filling === own) filling = null; });
+    filling = own;
+  }
+  return filling.done;
+}
+
+async function load(queue) {
+  const n = AHEAD - state.upcoming.length, last = state.upcoming.at(-1) ?? state.item;
+  if (n <= 0) return;
   try {
-    const { items } = await get("api/next", query({ n: AHEAD - state.upcoming.length, ...(last === undefined ? {} : { item: last }) }));
+    const { items } = await get("api/next", query({ n, ...(last ? { item: last.row } : {}) }));
     if (queue !== state.queue) return;
     const there = new Set([...state.pending, ...state.upcoming.map((item) => item.row), state.item?.row]);
     const fresh = items.filter((item) => !there.has(item.row));
@@ -116,8 +130,6 @@ async function fill(after) {
     state.upcoming.push(...fresh);
   } catch (error) {
     complain(error);
-  } finally {
-    filling = false;
   }
 }
 
@@ -136,7 +148,6 @@ async function previous() {
 function jump(item) {
   state.upcoming = [];
   state.queue += 1;
-  filling = false;
   arrive(item);
   fill();
 }

@@ -42,7 +42,6 @@ function setFilter(name, value) {
 async function begin(row) {
   state.queue += 1;
   state.upcoming = [];
-  filling = false;
   complain(null);
   try {
     await saving;

@@ -1,7 +1,7 @@
 /* What the page knows, its address, and the talk with the server. */
 
 const place = (id) => document.getElementById(id);
-const AHEAD = 4;
+const AHEAD = 5;
 const NAMES = ["order", "label", "status", "annotator", "search", "disputed"];
 
 const lost = "The server does not answer. Start annotmix review again and open its new address; every decision that was confirmed is kept.";
