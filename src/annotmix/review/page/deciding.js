@@ -36,6 +36,7 @@ function decide(verdict, label = null) {
   if (!item || busy) return;
   const told = { item: item.row, verdict, label, note: place("note").value, reviewer: state.reviewer, filters: filters() };
   state.pending.add(item.row);
+  state.decided.add(item.row);
   const kept = async () => {
     try {
       const answer = await send("api/decide", told);
@@ -43,7 +44,7 @@ function decide(verdict, label = null) {
       mark(item.row, answer.status);
       refreshProgress();
     } catch (error) {
-      state.past = state.past.filter((row) => row !== item.row);
+      forget(item.row);
       if (state.item && state.item !== item) state.upcoming.unshift(state.item);
       show(item);
       complain(new Error(`Not kept: ${error.message}`));
@@ -55,6 +56,11 @@ function decide(verdict, label = null) {
   advance(label ?? verdicts[verdict]);
 }
 
+function forget(row) {
+  state.past = state.past.filter((other) => other !== row);
+  state.decided.delete(row);
+}
+
 function undo() {
   saving = saving.then(async () => {
     try {
@@ -62,7 +68,7 @@ function undo() {
       if (!item) return say("There is nothing to undo.");
       if (state.item && state.item.row !== item.row) state.upcoming.unshift(state.item);
       state.upcoming = state.upcoming.filter((other) => other.row !== item.row);
-      state.past = state.past.filter((row) => row !== item.row);
+      forget(item.row);
       mark(item.row, item.status);
       arrive(item, "Taken back. ");
       refreshProgress();
@@ -124,7 +130,7 @@ async function load(queue) {
   try {
     const { items } = await get("api/next", query({ n, ...(last ? { item: last.row } : {}) }));
     if (queue !== state.queue) return;
-    const there = new Set([...state.pending, ...state.upcoming.map((item) => item.row), state.item?.row]);
+    const there = new Set([...state.decided, ...state.upcoming.map((item) => item.row), state.item?.row]);
     const fresh = items.filter((item) => !there.has(item.row));
     fresh.filter((item) => item.picture).forEach(pictureOf);
     state.upcoming.push(...fresh);

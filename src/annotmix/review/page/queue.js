@@ -42,6 +42,7 @@ function setFilter(name, value) {
 async function begin(row) {
   state.queue += 1;
   state.upcoming = [];
+  state.decided.clear();
   complain(null);
   try {
     await saving;

@@ -30,9 +30,11 @@ const state = {
   target: Number(opened.get("target")) || run.target,
   page: Number(opened.get("page")) || 1,
   item: null,
-  /* items that come next, complete; rows that were shown before; rows whose decision is on its way */
+  /* items that come next, complete; rows that were shown before; rows that were decided in this queue, also
+     where an older answer of the server still calls them open; rows whose decision is on its way */
   upcoming: [],
   past: [],
+  decided: new Set(),
   pending: new Set(),
   /* changes with the queue: answers about an earlier one are dropped */
   queue: 0,
