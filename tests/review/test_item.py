@@ -1,14 +1,21 @@
 """What the page shows of an item."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from helpers import some_findings
+from helpers.review_run import write_run
 from hypothesis import given
 from hypothesis import strategies as st
 
 from annotmix.estimators.preparation import fit_preparation
+from annotmix.reading import read_texts
 from annotmix.review.item import Features, item_view, why
+from annotmix.review.session import Session
+from annotmix.runs.findings import Preview
+from annotmix.runs.folder import RunFolder
 
 
 def votes(*pairs):
@@ -44,7 +51,7 @@ def votes(*pairs):
             "As many labels say a as b, but annotators who said a give it to such items more reliably "
             "(90% right) than those who said b (40%).",
         ),
-        ("a", "a", [("b", 0.4)], True, "No label says a, but the classifier says a too."),
+        ("a", "a", [("b", 0.4)], True, "No label says a, but the classifier does."),
         (
             "a",
             "b",
@@ -88,7 +95,7 @@ def test_features_have_their_own_values():
 def test_an_item_has_everything(session):
     found, row = some_findings.small(), 8
     own = found.labels[found.labels["item"] == "item 8"].sort_values("probability", ascending=False)
-    shown = item_view(session.index, session.board, row, None, False)
+    shown = item_view(session.index, session.board, row, session.shown)
     assert shown["name"] == "item 8"
     assert shown["label"] == found.items["label"].iloc[8]
     assert shown["text"] == found.previews["item 8"].text
@@ -97,3 +104,19 @@ def test_an_item_has_everything(session):
     c = list(found.classes).index(shown["label"])
     assert shown["votes"][0]["reliability"] == pytest.approx(found.confusion.whole[at, c, c])
     assert shown["votes"][0]["probability"] == pytest.approx(own["probability"].iloc[0])
+
+
+def test_whole_texts_come_from_the_file_of_the_run(tmp_path):
+    long = {f"item {n}": f"text {n} " * 100 for n in range(200)}
+    path = tmp_path / "texts.csv"
+    pd.DataFrame({"id": list(long), "text": list(long.values())}).to_csv(path, index=False)
+    found = some_findings.small()
+    previews = {name: Preview(text[:399] + "…") for name, text in long.items()}
+    for n, digest in enumerate([read_texts(path).sources[0].sha256, "another"]):
+        source = {"role": "texts", "name": "texts.csv", "sha256": digest, "rows": 200}
+        findings = replace(found, previews=previews, inputs=[source])
+        session = Session(RunFolder(write_run(tmp_path / f"run{n}", findings, text=str(path))))
+        shown = session.item({"item": "3", "reviewer": "ann"})
+        expected = (previews["item 3"].text, True) if n else (long["item 3"].strip(), False)
+        assert (shown["text"].strip(), shown["cut"]) == expected
+        session.close()

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from annotmix._common.files import to_json
 from annotmix.estimators.preparation import Preparation
+from annotmix.reading import read_texts
 from annotmix.review.board import Board
+from annotmix.review.pictures import Pictures
 from annotmix.review.queue import STATUSES, Index
+from annotmix.runs.findings import Findings
 from annotmix.runs.folder import RunFolder
+from annotmix.runs.request import Request
 
 #: Features of an item that are shown.
 MOST_FEATURES = 60
@@ -57,7 +63,29 @@ class Features:
         return values[:MOST_FEATURES]
 
 
-def item_view(index: Index, board: Board, row: int, features: Features | None, whole: bool) -> dict[str, Any]:
+def whole_texts(run: RunFolder, found: Findings) -> dict[str, str]:
+    """The texts of a run's items, of which findings keep the beginning, where their file is as it was."""
+    request: Request = run.read("request")[0]
+    if request.text is None:
+        return {}
+    try:
+        items = read_texts(request.text, request.text_column, request.item_column)
+    except (OSError, ValueError):
+        return {}
+    if items.sources[0].sha256 not in {source["sha256"] for source in found.inputs}:
+        return {}
+    return dict(zip(items.ids, items.X, strict=True))
+
+
+class Shown(NamedTuple):
+    """The content of items: features, or pictures, or whole texts by their item."""
+
+    features: Features | None
+    pictures: Pictures
+    texts: Mapping[str, str] = MappingProxyType({})
+
+
+def item_view(index: Index, board: Board, row: int, shown: Shown) -> dict[str, Any]:
     """Everything about an item as JSON.
 
     Parameters
@@ -65,26 +93,27 @@ def item_view(index: Index, board: Board, row: int, features: Features | None, w
     index : Index
     board : Board
     row : int
-    features : Features or None
-        None for texts and images.
-    whole : bool
-        Whether its picture is there, not only a thumbnail.
+    shown : Shown
+        The content of items beside the findings.
     """
     found = index.findings
     own = {column: found.items[column].iat[row] for column in found.items.columns}
-    preview = found.previews.get(index.items[row])
+    name = index.items[row]
+    preview = found.previews.get(name)
+    text = preview.text if preview is not None and preview.image is None else ""
     votes = _votes(index, row)
     return {
         "row": row,
-        "name": index.items[row],
+        "name": name,
         "label": own["label"],
         "probability": _number(own["probability"]),
         "classifier": own["classifier"],
         "gold": (index.gold[row].item() and own["gold"]) or None,
         "why": why(own["label"], own["classifier"], votes, bool(index.gold[row]), classifier_counts(index)),
-        "text": preview.text if preview is not None and preview.image is None else "",
-        "picture": whole or (preview is not None and preview.image is not None),
-        "features": [] if features is None else to_json(features.of_item(row)),
+        "text": shown.texts.get(name, text),
+        "cut": text.endswith("…") and name not in shown.texts,
+        "picture": shown.pictures.whole(row) or (preview is not None and preview.image is not None),
+        "features": [] if shown.features is None else to_json(shown.features.of_item(row)),
         "votes": votes,
         "status": list(STATUSES)[board.status[row]],
         "decisions": [
@@ -162,7 +191,7 @@ def why(label: str, classifier: str, votes: list[dict[str, Any]], gold: bool, co
         return f"{said}; {agrees}." if classifier == label else f"{said}, although {agrees}."
     reasons = []
     if classifier == label and counts:
-        reasons.append(agrees)
+        reasons.append(agrees if with_it else "the classifier does")
     mine, others = _mean(with_it), _mean([vote for vote in votes if vote["label"] in rivals])
     if mine is not None and others is not None and mine > others:
         reasons.append(

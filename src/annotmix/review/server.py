@@ -161,6 +161,7 @@ def serve(
     """
     import uvicorn
 
+    say(f"Reading {run} …")
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

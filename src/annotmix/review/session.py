@@ -11,7 +11,7 @@ import numpy as np
 from annotmix._common.words import shorten
 from annotmix.reading.decisions import Decision, Verdict
 from annotmix.review.board import Board
-from annotmix.review.item import Features, item_view
+from annotmix.review.item import Features, Shown, item_view, whole_texts
 from annotmix.review.orders import ORDERS
 from annotmix.review.pictures import Pictures
 from annotmix.review.queue import PAGE, STATUSES, Filters, Index
@@ -42,8 +42,8 @@ class Session:
         self.run, self.reviewer = run, reviewer
         findings = run.findings()
         self.index = Index(findings)
-        self.pictures = Pictures(self.index, images)
-        self.features = None if findings.previews else Features.of(run)
+        features = None if findings.previews else Features.of(run)
+        self.shown = Shown(features, Pictures(self.index, images), whole_texts(run, findings))
         self.decisions = open_decisions(run)
         self.board = Board(self.index, self.decisions)
         self.training = Training(run, findings, self.decisions)
@@ -116,11 +116,11 @@ class Session:
         return self._view(row)
 
     def _view(self, row: int) -> Reply:
-        return item_view(self.index, self.board, row, self.features, self.pictures.whole(row))
+        return item_view(self.index, self.board, row, self.shown)
 
     def picture(self, row: int) -> tuple[bytes, str] | None:
         """The picture of an item and its media type."""
-        return self.pictures.of_item(row) if 0 <= row < len(self.index.items) else None
+        return self.shown.pictures.of_item(row) if 0 <= row < len(self.index.items) else None
 
     def progress(self, query: Mapping[str, str]) -> Reply:
         """How far the review is."""

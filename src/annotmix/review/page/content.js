@@ -26,6 +26,7 @@ function contentOf(item) {
   const parts = [];
   if (item.picture) parts.push(pictureOf(item));
   if (item.text && item.text !== item.name) parts.push(make("p", { class: "whole-text", dir: "auto" }, item.text));
+  if (item.cut) parts.push(make("p", { class: "quiet" }, "This is the beginning of the text; the run does not keep more."));
   if (item.features.length) {
     const lines = item.features.map(([name, value]) => make("tr", {}, make("th", { scope: "row" }, bdi(name)),
       make("td", {}, typeof value === "number" ? value.toLocaleString("en", { maximumSignificantDigits: 5 }) : bdi(value ?? "–"))));
