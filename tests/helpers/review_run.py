@@ -20,7 +20,7 @@ TOKEN = "secret"
 def write_run(folder, findings, **request):
     """A run's folder, without a classifier."""
     save_findings(folder / "findings", findings)
-    write_text(folder / "report.html", "<!doctype html><title>report</title>")
+    write_text(folder / "report.html", "<script>alert(1)</script>")  # never served
     write_json(folder / "run.json", {"request": {"labels": ["labels.csv"], **request}})
     return folder
 

@@ -141,7 +141,10 @@ def test_queries_that_make_no_sense_are_refused(client):
     assert client.get("picture/5").status_code == 404
     assert client.get("picture/5000").status_code == 404
     assert client.get("report/new").status_code == 404
-    assert client.get("report/run").status_code == 200
+    report = client.get("report/run")
+    assert report.status_code == 200
+    assert "Annotators and how far to trust" in report.text
+    assert "alert(1)" not in report.text
     assert client.get("report/..%2Frun.json").status_code == 404
 
 

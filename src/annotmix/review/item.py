@@ -182,7 +182,8 @@ def why(label: str, classifier: str, votes: list[dict[str, Any]], gold: bool, co
     )
     n = len(votes)
     if len(total) == 1 and own:
-        said = f"The only label says {label}" if n == 1 else f"All {n} labels say {label}"
+        who = {1: "The only label says", 2: "Both labels say"}.get(n, f"All {n} labels say")
+        said = f"{who} {label}"
         return f"{said}, and {agrees}." if classifier == label else f"{said}, although {agrees}."
     with_it = [vote for vote in votes if vote["label"] == label]
     rivals = [name for name, weight in total.items() if weight == most and name != label]

@@ -64,13 +64,12 @@ def review_app(session: Session, token: str, port: int) -> Guard:
         return Response(shown[0], media_type=shown[1])
 
     async def report(request: Request) -> Response:
-        path = session.report(request.path_params["which"])
-        if path is None or not path.is_file():
+        content = await run_in_threadpool(session.report, request.path_params["which"])
+        if content is None:
             return PlainTextResponse("There is no report.\n", 404)
-        content = await run_in_threadpool(path.read_bytes)
         # the page has a stricter policy of its own
         own = {"Content-Security-Policy": "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"}
-        return HTMLResponse(content, headers=own)
+        return HTMLResponse(content.encode("utf-8", "replace"), headers=own)
 
     async def decisions(_: Request) -> Response:
         return _csv(await run_in_threadpool(session.decisions.table), "decisions.csv")

@@ -17,6 +17,7 @@ from annotmix.review.pictures import Pictures
 from annotmix.review.queue import PAGE, STATUSES, Filters, Index
 from annotmix.review.training import Training, open_decisions
 from annotmix.runs.folder import RunFolder
+from annotmix.runs.report.run import run_page
 
 Reply = dict[str, Any]
 
@@ -132,12 +133,17 @@ class Session:
             raise ValueError(f"The share of wrong labels to reach is a number from 0 to 1, found {target:g}.")
         return self.board.progress(target)
 
-    def report(self, which: str) -> Path | None:
-        """The report of the run, or of the one that learnt from the review."""
+    def report(self, which: str) -> str | None:
+        """The report of the run, or of the one that learnt from the review.
+
+        It is made of the findings: the file in the folder of somebody else's run may hold any code.
+        """
         if which == "run":
-            return self.run.path / "report.html"
+            return run_page(self.index.findings)
         answer = self.training.answer()
-        return Path(answer["out"]) / "report.html" if which == "new" and answer["state"] == "done" else None
+        if which != "new" or answer["state"] != "done":
+            return None
+        return run_page(RunFolder(Path(answer["out"])).findings())
 
     # ---------------------------------------------------------------- what a reviewer does
 
