@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from annotmix.labels.columns import find_column
 from annotmix.reading.annotator_table import UNPARSED, AnnotatorTable, annotators_file, read_annotators
 from annotmix.reading.class_names import offers, with_names, with_spelling
 from annotmix.reading.containers import is_table_name
+from annotmix.reading.decisions import Decisions, is_decisions, true_labels
 from annotmix.reading.formats import FORMATS, Columns, Format, LabelRows
 from annotmix.reading.formats.long import one_per_annotator
 from annotmix.reading.hugging_face import DatasetFiles, is_dataset
@@ -155,7 +157,7 @@ def _with_annotators(columns: Columns) -> tuple[Columns, AnnotatorTable | None]:
 def read_truth(
     path: Path, columns: Columns, role: str = "truth", classes: Sequence[str] = ()
 ) -> tuple[dict[str, str], list[str], Source]:
-    """True labels by item: a table with one row per item.
+    """True labels by item: a table with one row per item, or the decisions of a review.
 
     Parameters
     ----------
@@ -166,6 +168,8 @@ def read_truth(
     classes : sequence of str
         Names of the classes, whose spelling `columns.fold_case` follows.
     """
+    if is_decisions(path):
+        return _decided(path, role)
     file = InputFile(path)
     item = find_column(file.table.columns, "item" if role == "truth" else "id", columns.item, path.name)
     label = find_column(file.table.columns, role, columns.label, path.name)
@@ -185,6 +189,19 @@ def read_truth(
         raise ValueError(f"{path.name!r} holds no true labels in the columns {item!r} and {label!r}.")
     note = f"{path.name}: true labels in the column {label!r}, items in {item!r}."
     return truth, [*file.notes, note, *changed, *more], file.source(role)
+
+
+def _decided(path: Path, role: str) -> tuple[dict[str, str], list[str], Source]:
+    """The true labels of a review, as `read_truth` returns them."""
+    with Decisions(path) as decisions:
+        current = decisions.current()
+    truth = true_labels(current)
+    if not truth:
+        raise ValueError(f"{path.name!r} holds no item that reviewers have given a class.")
+    note = f"{path.name}: {len(truth)} true labels from {len(current)} decisions of reviewers."
+    content = "\n".join(sorted(map(repr, current)))
+    source = Source(role, path.name, hashlib.sha256(content.encode()).hexdigest(), len(current))
+    return truth, [note], source
 
 
 def _files(paths: Sequence[str | Path]) -> tuple[list[Path], list[str]]:

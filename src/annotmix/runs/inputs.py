@@ -26,6 +26,7 @@ from annotmix.reading import (
     read_truth,
 )
 from annotmix.reading.class_names import read_rename
+from annotmix.reading.decisions import Decisions, is_decisions
 from annotmix.reading.input_files import Source
 from annotmix.runs.request import Request
 from annotmix.runs.unmatched import Unmatched, find_unmatched
@@ -94,6 +95,7 @@ def read_inputs(request: Request, progress: bool) -> Inputs:
     labelled = read_labels(request.labels, request.format, columns)
     items = _read_items(request, labelled, progress)
     annotations, lost = match(labelled.annotations, items)
+    annotations, dropped = _without_invalid(annotations, request.gold)
     known = _read_known(request, annotations, columns)
     return Inputs(
         annotations,
@@ -101,7 +103,7 @@ def read_inputs(request: Request, progress: bool) -> Inputs:
         known.truth,
         known.gold,
         _understood(labelled, annotations, items, lost),
-        [*labelled.notes, *items.notes, *known.notes, *_remarks(annotations)],
+        [*labelled.notes, *items.notes, *known.notes, *dropped, *_remarks(annotations)],
         [*labelled.sources, *items.sources, *known.sources],
         find_unmatched(
             lost, annotations.items[annotations.labels_per_item == 0].tolist(), items.unclear, items.kind
@@ -165,6 +167,19 @@ def _read_known(request: Request, annotations: Annotations, columns: Columns) ->
         )
     truth = {item: label for item, label in known.truth.items() if item not in gold}
     return _Known(truth, gold, [*known.notes, *notes], known.sources)
+
+
+def _without_invalid(annotations: Annotations, gold: Path | None) -> tuple[Annotations, list[str]]:
+    """The labels without those of items that reviewers found to be no valid items, and a note about them."""
+    if gold is None or not is_decisions(gold):
+        return annotations, []
+    with Decisions(gold) as decisions:
+        invalid = [item for item in decisions.invalid() if item in set(annotations.items)]
+    if not invalid:
+        return annotations, []
+    note = f"{gold.name}: reviewers found {len(invalid)} items not valid, their labels are left out: "
+    place = locate(np.array(invalid, dtype=object), annotations.items)
+    return annotations.keep(~np.isin(annotations.item, place)), [f"{note}{some(invalid)}."]
 
 
 def match_gold(gold: dict[str, str], annotations: Annotations) -> tuple[dict[str, str], list[str]]:
