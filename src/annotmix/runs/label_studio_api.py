@@ -67,8 +67,8 @@ class LabelStudio:
         Send the token over plain http to other machines, too.
     timeout : float
         Seconds to wait for an answer.
-    wait : callable
-        Sleeps for a number of seconds; tests replace it.
+    wait : callable, optional
+        Waits for a number of seconds; by default `time.sleep`.
     """
 
     def __init__(
@@ -78,13 +78,13 @@ class LabelStudio:
         *,
         insecure: bool = False,
         timeout: float = TIMEOUT,
-        wait: Callable[[float], None] = time.sleep,
+        wait: Callable[[float], None] | None = None,
     ):
         self.url, local = _checked_url(url, insecure)
         self._token = token.strip()
         if not self._token or not self._token.isascii() or any(sign.isspace() for sign in self._token):
             raise ValueError(f"The token in {TOKEN} is empty, or has signs that no token has.")
-        self._timeout, self.wait = timeout, wait
+        self._timeout, self.wait = timeout, wait or time.sleep
         self._access: str | None = None
         # a proxy is no part of this machine
         self._opener = build_opener(_NoRedirects, *([ProxyHandler({})] if local else []))
@@ -100,13 +100,27 @@ class LabelStudio:
                 raise ValueError(f"{self.url} has no project {number} that this user may see.") from None
             raise
 
-    def create_project(self, title: str, config: str, per_task: int = 1) -> int:
-        """Make a project, or find the one of this title; returns its number."""
+    def create_project(self, title: str, config: str, per_task: int = 1, prelabel: bool = False) -> int:
+        """Make a project, or find the one of this title; returns its number.
+
+        Parameters
+        ----------
+        title, config : str
+        per_task : int
+            Annotations after which a task is done.
+        prelabel : bool
+            Whether annotators get the prediction as their first answer.
+        """
         listed = self._send("GET", "/api/projects/", query={"title": title, "page_size": PAGE})
         for own in _records(listed.get("results") if isinstance(listed, dict) else listed, "projects"):
             if own.get("title") == title:
                 return _number(own, "id", "a project")
-        body = {"title": title, "label_config": config, "maximum_annotations": per_task}
+        body = {
+            "title": title,
+            "label_config": config,
+            "maximum_annotations": per_task,
+            "show_collab_predictions": prelabel,
+        }
         return _number(_record(self._send("POST", "/api/projects/", body), "a project"), "id", "a project")
 
     def tasks(self, project: int) -> Iterator[Record]:

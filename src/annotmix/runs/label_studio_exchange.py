@@ -114,7 +114,8 @@ def push(
             state.save(
                 SavedProject(title[-50:])
             )  # before the request, so that a kill makes no second project
-            number = server.create_project(title[-50:], tasks.config(), tasks.most_asked)
+            # an annotator who sees the label found gives no independent label
+            number = server.create_project(title[-50:], tasks.config(), tasks.most_asked, tasks.form.votes)
             say(f"Project {number} is new: {title[-50:]}")
         saved = state.saved
         if saved is None or saved.number != number:
