@@ -222,14 +222,33 @@ def test_tables_of_our_tasks_need_no_question(tmp_path):
     """With one annotation per task nothing tells answers from data but the names that tasks have."""
     rows = [
         {
-            "annotmix_asked": "w1", "annotmix_item": f"i{n}", "annotmix_question": "Which?", "annotmix_votes": "none",
-            "annotation_id": n, "annotator": 4, "created_at": "2026-01-01T00:00:00Z", "features": "{}", "id": n,
-            "label": "ab"[n % 2], "lead_time": 1, "updated_at": "2026-01-01T00:00:00Z",
+            "annotmix_asked": "w1", "annotmix_item": f"i{n}", "annotmix_question": "Which?",
+            "annotmix_votes": "none", "annotation_id": n, "annotator": 4, "features": "{}", "id": n,
+            "created_at": "2026-01-01T00:00:00Z", "label": "ab"[n % 2], "lead_time": 1,
+            "updated_at": "2026-01-01T00:00:00Z",
         }
         for n in range(6)
     ]  # fmt: skip
     pd.DataFrame(rows).to_csv(tmp_path / "export.csv", index=False)
     assert triples(read_labels([tmp_path / "export.csv"])) == {(f"i{n}", "4", "ab"[n % 2]) for n in range(6)}
+
+
+def test_new_answers_about_images_join_the_old_ones(data_file, tmp_path):
+    old = data_file("label_studio/img_JSON.json")
+    tasks = json.loads(old.read_text("utf-8"))
+    for number, task in enumerate(tasks, start=500):  # another project has other numbers
+        task |= {
+            "id": number,
+            "data": {"image": task["data"]["image"], "annotmix_item": task["data"]["image"]},
+        }
+        task["annotations"] = task["annotations"][:1]
+        task["annotations"][0] |= {"completed_by": 99}
+    (tmp_path / "new.json").write_text(json.dumps(tasks), "utf-8")
+    before = triples(read_labels([old], columns=Columns(item="image")))
+    after = triples(read_labels([old, tmp_path / "new.json"], columns=Columns(item="image")))
+    assert before < after
+    assert len(after - before) == 60
+    assert {own[0] for own in after} == {own[0] for own in before}
 
 
 # ---------------------------------------------------------------- push and pull
@@ -272,6 +291,13 @@ def test_push_annotate_pull_fit(studio, moods, tmp_path):
     assert done.exit_code == 0, done.output
     done = run("pull", "--url", url, "--project", 1, "--out", tmp_path / "named.json", "--emails")
     assert "bea@example.org" in set(read_labels([tmp_path / "named.json"]).annotations.annotators)
+
+
+def test_without_questions_nothing_is_sent(studio, finished, copied):
+    url, state = studio
+    with pytest.raises(ValueError, match="nothing to ask"):
+        push(copied, server(url), finished[1].suggestions.head(0))
+    assert state.requests == []
 
 
 def test_a_new_project_is_used_again(studio, copied):
@@ -368,7 +394,7 @@ def test_the_token_is_in_no_message(studio, finished, copied, status, path):
     state.failures += [(path, status, headers)] * 10
     with pytest.raises((ValueError, OSError)) as wrong:
         push(copied, server(url), finished[1].suggestions.head(2), project=1)
-    assert str(status) in str(wrong.value)
+    assert str(status) in str(wrong.value) or "has no project 1" in str(wrong.value)
     assert TOKEN not in str(wrong.value)
     assert not any(TOKEN.encode() in own.read_bytes() for own in copied.rglob("*") if own.is_file())
 

@@ -97,7 +97,9 @@ class LabelStudio:
             return _record(self._send("GET", f"/api/projects/{number}"), "a project")
         except RefusedError as error:
             if error.status == 404:
-                raise ValueError(f"{self.url} has no project {number} that this user may see.") from None
+                raise ValueError(
+                    f"{self.url} has no project {number} that this user may see. Name another with --project."
+                ) from None
             raise
 
     def create_project(self, title: str, config: str, per_task: int = 1, prelabel: bool = False) -> int:
@@ -187,6 +189,7 @@ class LabelStudio:
         server says that it did nothing.
         """
         address = f"{self.url}{path}" + (f"?{urlencode(query)}" if query else "")
+        renewed = False
         for attempt in range(ATTEMPTS):
             last = attempt == ATTEMPTS - 1
             delay = 2.0**attempt
@@ -195,8 +198,8 @@ class LabelStudio:
             except HTTPError as error:
                 status, delay = error.code, _retry_after(error.headers, delay)
                 detail = _detail(error)
-                if status == _UNAUTHORISED and self._access is not None and attempt == 0:
-                    self._access, delay = None, 0.0  # a short-lived token has expired
+                if status == _UNAUTHORISED and self._access is not None and not (renewed or last):
+                    self._access, delay, renewed = None, 0.0, True  # a short-lived token has expired
                 elif status == _BUSY and not last:
                     pass
                 elif status >= 500 and method != "GET":

@@ -98,6 +98,11 @@ def push(
     progress : bool
     """
     RunFolder(run).require()
+    if suggestions.empty:
+        raise ValueError(
+            "There is nothing to ask: the annotators have labelled all items. Name further ones in a table, such "
+            "as a reviewer: --annotators FILE."
+        )
     busy = f"Another annotmix push is sending questions of {str(run)!r}"
     with hold(run / ".push.lock", 0, busy, "Wait for it."):
         state = _State(run, server.url)
