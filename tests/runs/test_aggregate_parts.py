@@ -55,7 +55,7 @@ def test_two_processes_give_the_same_as_memory(files, tmp_path):
     assert (result["n_labels"].sum(), outcome.n_labels) == (len(annotations), len(annotations))
     assert outcome.n_iter == expected.n_iter
     assert any("repeat" in note for note in outcome.notes)
-    assert any(note.startswith("1 rows without") for note in outcome.notes)
+    assert any(note.startswith("1 row without") for note in outcome.notes)
     table = pd.read_csv(tmp_path / "ds" / "annotators.csv").set_index("annotator")
     assert table["n_labels"].to_dict() == dict(
         zip(annotations.annotators, annotations.labels_per_annotator, strict=True)

@@ -185,13 +185,18 @@ def export(
                 "Say what to export: --onnx FILE for the classifier, --soft FILE for soft labels."
             )
         facts: dict[str, Any] = {}
+        if onnx is not None:
+            from annotmix.runs.exportable import require_exportable
+
+            require_exportable(run, with_encoder)  # before the soft labels are computed
         if soft is not None:
+            from annotmix._common.words import count
             from annotmix.runs.conclusions import disagreement
             from annotmix.runs.crowd_labels import write_soft_labels
 
             n_items, crowd = write_soft_labels(run, soft)
             output.say(disagreement(crowd.rise))
-            output.say(f"{n_items} rows: {soft}")
+            output.say(f"{count(n_items, 'row')}: {soft}")
             facts |= {"soft": str(soft), "items": n_items, "rise": crowd.rise}
         if onnx is None:
             output.document(facts)

@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from annotmix._common.words import did_you_mean, shorten, some
+from annotmix._common.words import count, did_you_mean, shorten, some
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.columns import find_column, guess_column
+from annotmix.labels.label_sets import LabelSets
 from annotmix.reading.annotator_table import UNPARSED, AnnotatorTable, annotators_file, read_annotators
 from annotmix.reading.class_names import offers, with_names, with_spelling
 from annotmix.reading.containers import is_table_name
@@ -23,6 +24,7 @@ from annotmix.reading.formats import FORMATS, Columns, Format, LabelRows
 from annotmix.reading.formats.long import one_per_annotator
 from annotmix.reading.hugging_face import DatasetFiles, is_dataset
 from annotmix.reading.input_files import InputFile, Source
+from annotmix.reading.label_cells import as_sets, join_answers, several_hint
 from annotmix.reading.values import as_ids, as_texts, in_order
 
 _JSON = (".jsonl", ".ndjson", ".json")
@@ -35,7 +37,8 @@ class LabelData:
     Parameters
     ----------
     annotations : Annotations
-        Items, annotators and classes are text; items and annotators in the order of the file.
+        Items, annotators and classes are text; items and annotators in the order of the file. Of sets of
+        classes their `answers`.
     format : str
         The name of the files' format; several names are joined by " and ".
     notes : list of str
@@ -47,6 +50,8 @@ class LabelData:
         When each label was given, in seconds since 1970 (UTC), nan where it is unknown.
     used : tuple of str
         Columns of tables that hold annotators, labels, weights and times.
+    sets : LabelSets, optional
+        Answers that may name several classes, where `columns.several` is true.
     unparsed : mapping of annotator to int
         Answers that could not be read as a label, of annotators that have such.
     annotators : AnnotatorTable, optional
@@ -60,6 +65,7 @@ class LabelData:
     sources: list[Source]
     time: NDArray[np.float64] | None = None
     used: tuple[str, ...] = ()
+    sets: LabelSets | None = None
     annotators: AnnotatorTable | None = None
     unparsed: Mapping[str, int] = field(default_factory=dict)
 
@@ -90,8 +96,19 @@ def read_labels(
         for file in ([DatasetFiles(path)] if is_dataset(path) else InputFile.each(path))
     ]
     chosen = _recognised(files, columns) if format is None else {FORMATS[format]: files}
-    parts = _read_each(chosen, columns)
-    annotations, time, changed = _annotations(parts, columns)
+    by_format = _read_each(chosen, columns)
+    parts = [part for own in by_format.values() for part in own]
+    sets = None
+    if columns.several:
+        if any(part.weight is not None for part in parts):
+            raise ValueError(
+                "--multi-label: answers with several classes have no weights, but there is a column of "
+                "weights; leave it out."
+            )
+        sets, time, changed = join_answers(parts, columns, by_format.get(FORMATS["long"], []))
+        annotations = sets.answers
+    else:
+        annotations, time, changed = _annotations(parts, columns)
     notes = (
         said
         + [note for file in files for note in file.notes]
@@ -110,6 +127,7 @@ def read_labels(
         sources=[*(file.source("labels") for file in files), *([] if who is None else [who.source])],
         time=time,
         used=tuple(dict.fromkeys(column for part in parts for column in part.used)),
+        sets=sets,
         annotators=who,
         unparsed=unparsed,
     )
@@ -196,6 +214,30 @@ def _decided(path: Path, role: str) -> tuple[dict[str, str], list[str], Source]:
     return truth, [note], source
 
 
+def read_true_sets(
+    path: Path, columns: Columns, role: str = "truth"
+) -> tuple[dict[str, tuple[str, ...]], list[str], Source]:
+    """True sets of classes by item: a table with one row per item, or one row per true class.
+
+    An empty list and "(none)" stand for no class. Parameters as in `read_truth`.
+    """
+    file = InputFile(path)
+    item = find_column(file.table.columns, "item" if role == "truth" else "id", columns.item, path.name)
+    label = find_column(file.table.columns, role, columns.label, path.name)
+    if item == label:
+        raise ValueError(f"{path.name!r}: item and true classes must be two columns, found only {item!r}.")
+    items, changed = as_ids(file.table[item])
+    sets, more = as_sets(file.table[label], columns)
+    truth: dict[str, tuple[str, ...]] = {}
+    for name, own in zip(items, sets, strict=True):
+        if name is not None and own is not None:
+            truth[name] = tuple(dict.fromkeys([*truth.get(name, ()), *own]))
+    if not truth:
+        raise ValueError(f"{path.name!r} holds no true classes in the columns {item!r} and {label!r}.")
+    note = f"{path.name}: true classes in the column {label!r}, items in {item!r}."
+    return truth, [*file.notes, note, *changed, *more], file.source(role)
+
+
 def _files(paths: Sequence[str | Path]) -> tuple[list[Path], list[str]]:
     """The files themselves, and notes; a folder stands for its JSON files, or else for its tables."""
     listed, notes = list[Path](), list[str]()
@@ -268,23 +310,24 @@ def _present(columns: Columns, files: Sequence[InputFile]) -> Columns:
     )
 
 
-def _read_each(chosen: Mapping[Format, Sequence[InputFile]], columns: Columns) -> list[LabelRows]:
-    """The labels in files by format, in the order of the files' formats; refuses options of other formats."""
+def _read_each(
+    chosen: Mapping[Format, Sequence[InputFile]], columns: Columns
+) -> dict[Format, list[LabelRows]]:
+    """The labels in files, by format; refuses options that are about other formats."""
     if columns.annotators and FORMATS["wide"] not in chosen:
         (form, files), *_ = chosen.items()
         raise ValueError(
             f"--annotators names columns of {FORMATS['wide'].title}; {files[0].name!r} is {form.title}."
         )
-    parts = list[LabelRows]()
+    parts: dict[Format, list[LabelRows]] = {}
     for form, files in chosen.items():
         tables = len(chosen) > 1 and form.name in ("long", "wide")
-        found = form.read(files, _present(columns, files) if tables else columns)
-        if columns.weight is not None and any(part.weight is None for part in found):
+        parts[form] = form.read(files, _present(columns, files) if tables else columns)
+        if columns.weight is not None and any(part.weight is None for part in parts[form]):
             raise ValueError(
                 f"--weight {columns.weight}: {files[0].name!r} is {form.title}; weights are read from "
                 f"{FORMATS['long'].title}."
             )
-        parts += found
     return parts
 
 
@@ -312,14 +355,20 @@ def _annotations(
     for role, what in (("item", "id of an item"), ("annotator", "annotator")):
         lost = np.flatnonzero(missing[role] & ~missing["label"])
         if len(lost):
-            notes.append(f"{len(lost)} labels without an {what} were left out, the first in row {lost[0]}.")
+            notes.append(
+                count(len(lost), f"label without an {what} was", f"labels without an {what} were")
+                + f" left out, the first in row {lost[0]}."
+            )
     table = table[~missing.any(axis=1)]
     if table.empty:
-        raise ValueError("There are no labels: no row has an item, an annotator and a label.")
+        hint = " Answers name several classes: --multi-label." if _left_out_several(parts) else ""
+        if columns.missing:
+            hint += f" --missing leaves out {some(columns.missing)}."
+        raise ValueError(f"There are no labels: no row has an item, an annotator and a label.{hint}")
     if all(weighted) and (empty := table["weight"].isna()).any():
         raise ValueError(
-            f"{empty.sum()} labels have no weight, the first in row {empty.idxmax()}. Give 1 to labels that "
-            "count in full."
+            count(int(empty.sum()), "label has", "labels have")
+            + f" no weight, the first in row {empty.idxmax()}. Give 1 to labels that count in full."
         )
     one = roles[:3] if all(weighted) else roles[:2]
     repeated = table[table.duplicated(one)]
@@ -327,8 +376,9 @@ def _annotations(
         item, annotator = repeated.iloc[0][["item", "annotator"]]
         which = "newest" if timed else "last"
         notes.append(
-            f"{len(repeated)} labels repeat another one of the same annotator for the same item; the {which} "
-            f"counts (the first: {annotator!r:.60} on {item!r:.60})."
+            count(len(repeated), "label repeats", "labels repeat")
+            + f" another one of the same annotator for the same item; the {which} counts (the first: "
+            f"{annotator!r:.60} on {item!r:.60})."
         )
     items, annotators = (list(dict.fromkeys(table[role])) for role in roles[:2])
     # the newest is the last one; a label without a time comes before all others
@@ -337,12 +387,17 @@ def _annotations(
         table, classes=in_order(table["label"]), items=items, annotators=annotators
     )
     notes += offers(table["label"].to_numpy(), columns.fold_case)
+    notes += several_hint(table["label"].to_numpy(), [note for part in parts for note in part.notes])
     if annotations.n_classes > max(50, len(annotations) // 2):
         raise ValueError(
             f"There are {annotations.n_classes} different labels among {len(annotations)}: "
             f"{some(annotations.classes)}. Is this the column of the labels? Name it with --label NAME."
         )
     return annotations, _times(table, annotations) if timed else None, notes
+
+
+def _left_out_several(parts: Sequence[LabelRows]) -> bool:
+    return any("--multi-label" in note for part in parts for note in part.notes)
 
 
 def _times(table: pd.DataFrame, annotations: Annotations) -> NDArray[np.float64]:

@@ -10,13 +10,17 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from annotmix._common.words import count
 from annotmix.labels import crowdkit
 from annotmix.labels.aggregation import majority_vote
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.confusion import Floats
 from annotmix.labels.dawid_skene import dawid_skene
+from annotmix.labels.label_sets import LabelSets, as_tuples
 from annotmix.labels.names import locate
 from annotmix.labels.posterior import annotator_table, posterior
+from annotmix.labels.set_posterior import chance_of_set, set_annotators, vote_by_class
+from annotmix.labels.set_texts import write_set
 from annotmix.reading import Columns, LabelData, read_labels
 from annotmix.reading.class_names import read_rename
 from annotmix.runs.conclusions import disagreement
@@ -30,9 +34,12 @@ class Aggregated(NamedTuple):
     ----------
     items : DataFrame, one row per labelled item
         `item`, `label`, `probability`, `n_labels`, and "P(class)" for every class; without probabilities
-        where the method has none. With `soft`, the labels that the crowd would give.
+        where the method has none. With `soft`, the labels that the crowd would give. Of sets of classes,
+        `label` is a text such as "live|rock", "(none)" for no class, and `probability` the chance that the
+        whole set is right.
     annotators : DataFrame, one row per annotator, best first
-        `annotator`, `accuracy`, its interval `low` and `high`, `n_labels`.
+        `annotator`, `accuracy`, its interval `low` and `high`, `n_labels`; of sets also `sensitivity` and
+        `specificity`.
     """
 
     items: pd.DataFrame
@@ -70,7 +77,12 @@ def aggregate_file(
     """
     if soft and method != "posterior":
         raise ValueError(f"--soft needs --method posterior, found {method!r}.")
-    a = read_said(paths, form, columns, rename, say).annotations
+    labelled = read_said(paths, form, columns, rename, say)
+    a = labelled.annotations
+    if labelled.sets is not None:
+        if soft:
+            raise ValueError("--soft is for one class per item; leave out --multi-label or --soft.")
+        return _aggregate_sets(labelled.sets, method, seed)
     if soft:
         found = posterior(a)
         crowd = found.soft_labels()
@@ -100,13 +112,33 @@ def read_said(
     if unknown := [name for name in columns.exclude if name not in labelled.used]:
         raise ValueError(f"--exclude {unknown[0]}: the labels have no such column to leave out.")
     a = labelled.annotations
+    n_classes = a.n_classes if labelled.sets is None else labelled.sets.n_classes
     say(
-        f"{len(a)} labels by {a.n_annotators} annotators on {a.n_items} items, {a.n_classes} "
-        f"classes ({labelled.format})."
+        f"{count(len(a), 'label')} by {count(a.n_annotators, 'annotator')} on {count(a.n_items, 'item')}, "
+        f"{count(n_classes, 'class', 'classes')} ({labelled.format})."
     )
     for note in labelled.notes:
         say(f"  - {note}")
     return labelled
+
+
+def _aggregate_sets(sets: LabelSets, method: str, seed: int) -> Aggregated:
+    """Sets of classes, one method for every class: those that belong to an item with a chance of one half."""
+    if method == "posterior":
+        q = posterior(sets).q
+    else:
+        q = np.stack([_classes(sets.binary(c), method, seed)[1][:, 1] for c in sets.classes], axis=1)
+    chosen, rows = q >= 0.5, np.flatnonzero(sets.labels_per_item > 0)
+    if method == "mv":
+        chosen = vote_by_class(sets)
+    table: dict[str, object] = {
+        "item": sets.items[rows],
+        "label": [write_set(own) for own in as_tuples(chosen[rows], sets.classes)],
+        "probability": chance_of_set(q, chosen)[rows],
+        "n_labels": sets.labels_per_item[rows],
+    }
+    table |= {f"P({name})": q[rows, c] for c, name in enumerate(sets.classes)}
+    return Aggregated(pd.DataFrame(table), set_annotators(sets, q).reset_index())
 
 
 def _classes(a: Annotations, method: str, seed: int) -> tuple[np.ndarray, Floats, bool]:

@@ -25,6 +25,7 @@ from annotmix._common.cluster import connect
 from annotmix._common.files import save_array, write_json, write_text
 from annotmix._common.progress import Progress
 from annotmix._common.spreadsheet import to_csv
+from annotmix._common.words import count
 from annotmix.labels.expectation import precision
 from annotmix.reading import Columns
 from annotmix.reading.label_parts import gather, n_rows, place, read_names, scatter, write_names
@@ -120,8 +121,9 @@ def aggregate_parts_command(
         paths, out, method, columns=columns, workers=workers or 1, scheduler=scheduler, seed=seed
     )
     say(
-        f"{outcome.n_labels} labels by {outcome.n_annotators} annotators on {outcome.n_items} items, "
-        f"{len(outcome.classes)} classes; {outcome.n_iter} rounds of EM."
+        f"{count(outcome.n_labels, 'label')} by {count(outcome.n_annotators, 'annotator')} on "
+        f"{count(outcome.n_items, 'item')}, {count(len(outcome.classes), 'class', 'classes')}; "
+        f"{count(outcome.n_iter, 'round')} of EM."
     )
     for note in outcome.notes:
         say(f"  - {note}")
@@ -170,7 +172,11 @@ class _Job:
         notes = []
         if state["n_incomplete"]:
             notes.append(
-                f"{state['n_incomplete']} rows without an item, an annotator or a label were left out."
+                count(
+                    state["n_incomplete"],
+                    "row without an item, an annotator or a label was left out.",
+                    "rows without an item, an annotator or a label were left out.",
+                )
             )
         if state["n_repeated"]:
             notes.append(

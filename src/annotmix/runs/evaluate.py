@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from annotmix._common.files import link_or_copy
-from annotmix._common.words import some
+from annotmix._common.words import count, some
 from annotmix.labels.annotations import ROUNDING, Annotations
 from annotmix.labels.dawid_skene import dawid_skene
 from annotmix.labels.metrics import perf_auroc
 from annotmix.reading import Columns, read_truth
+from annotmix.reading.label_files import read_true_sets
 from annotmix.runs.conclusions import out_of_fold
+from annotmix.runs.evaluate_sets import score_sets
 from annotmix.runs.findings import Findings, is_gold, label_weights
 from annotmix.runs.folder import RunFolder
 from annotmix.runs.kind_tables import with_real_accuracy
@@ -30,10 +33,16 @@ LEAST_LABELS = 5
 
 def evaluate(run: Path, truth: Path, columns: Columns) -> Findings:
     """Score a run on true labels; its files and its report show the scores from then on."""
-    known, notes, source = read_truth(truth, columns)
     folder = RunFolder(run).require()
+    several, known = folder.findings().several is not None, dict[str, Any]()
+    if several:
+        sets, notes, source = read_true_sets(truth, replace(columns, several=True))
+        known.update(sets)
+    else:
+        labels, notes, source = read_truth(truth, columns)
+        known.update(labels)
     with folder.replace() as stage:
-        findings = score(folder.findings(), known)
+        findings = score_sets(folder.findings(), known) if several else score(folder.findings(), known)
         findings = replace(
             findings,
             inputs=[*(own for own in findings.inputs if own["role"] != "truth"), vars(source)],
@@ -106,7 +115,8 @@ def _known(findings: Findings, truth: Mapping[str, str]) -> tuple[pd.Series, lis
     if len(known) < len(truth):
         lost = [item for item in truth if item not in items.index]
         notes.append(
-            f"{len(lost)} of {len(truth)} true labels are about items unknown to the run: {some(lost)}."
+            f"The run does not know the items of {len(lost)} of {count(len(truth), 'true label')}: "
+            f"{some(lost)}."
         )
     if unknown := sorted(set(truth.values()) - set(findings.classes)):
         notes.append(
@@ -115,8 +125,8 @@ def _known(findings: Findings, truth: Mapping[str, str]) -> tuple[pd.Series, lis
     gold = set(items.index[is_gold(items)])
     if n_gold := sum(item in gold for item in known):
         notes.append(
-            f"{n_gold} of {len(known)} items with a true label are gold: their true class was learnt, so "
-            "they are left out of the scores."
+            f"The scores leave out {n_gold} of {count(len(known), 'item')} with a true label: gold, whose "
+            "true class was learnt."
         )
     return pd.Series({item: truth[item] for item in known if item not in gold}, dtype=object), notes
 

@@ -27,7 +27,7 @@ from typing import Any, cast
 from annotmix._common.files import load_array
 from annotmix._common.locks import Lock, LockedError, hold
 from annotmix._common.schema import read_json
-from annotmix.estimators.loading import load, load_posterior
+from annotmix.estimators.loading import holds_network, load, load_posterior
 from annotmix.runs import exchange
 from annotmix.runs.exchange import CHECKPOINT, ExchangeError
 from annotmix.runs.findings import Findings
@@ -237,10 +237,10 @@ class RunFolder:
 
         Parameters
         ----------
-        *parts : {"findings", "features", "preparation", "model", "posterior"}
+        *parts : {"findings", "features", "preparation", "model", "is network", "posterior"}
             Results (`Findings`), prepared features of the items (shape (N, D)), how the items became features
-            (`ItemPreparation`), the classifier, which takes prepared features, and what it and the labels
-            say about the items (`Posterior`), for which no network is read.
+            (`ItemPreparation`), the classifier, which takes prepared features, whether it is a network, and
+            what it and the labels say about the items (`Posterior`), for which no network is read.
         """
         for _ in range(_ATTEMPTS):
             self.recover()
@@ -288,5 +288,6 @@ _READERS: dict[str, Callable[[Path], Any]] = {
     "features": lambda run: load_array(run / FEATURES),
     "preparation": _load_preparation,
     "model": lambda run: load(run / "model"),
+    "is network": lambda run: holds_network(run / "model"),
     "posterior": lambda run: load_posterior(run / "model"),
 }

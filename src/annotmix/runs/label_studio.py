@@ -72,6 +72,8 @@ class Tasks:
     form : TaskForm
         With all its names.
     classes : list of str
+    several : bool
+        Whether an item may have several of them.
     most_asked : int
         The largest number of annotators who are asked about one item.
     notes : list of str
@@ -82,6 +84,7 @@ class Tasks:
     kind: str
     form: TaskForm
     classes: list[str]
+    several: bool
     most_asked: int
     notes: list[str]
 
@@ -89,11 +92,12 @@ class Tasks:
         """The labelling configuration of a project for these tasks."""
         shown, field = quoteattr(str(self.form.shown)), quoteattr(f"${self.form.field}")
         choices = "".join(f"\n    <Choice value={quoteattr(name)}/>" for name in self.classes)
-        votes = f'\n  <Text name="votes" value="${VOTES_FIELD}"/>' if self.form.votes else ""
+        votes = f'\n  <Text name="{VOTES_FIELD}" value="${VOTES_FIELD}"/>' if self.form.votes else ""
         return (
             f'<View>\n  <Header value="${QUESTION_FIELD}"/>\n'
             f"  <{_TAGS[self.kind]} name={shown} value={field}/>{votes}\n"
-            f'  <Choices name={quoteattr(str(self.form.question))} toName={shown} choice="single" '
+            f"  <Choices name={quoteattr(str(self.form.question))} toName={shown} "
+            f'choice="{"multiple" if self.several else "single"}" '
             f'showInline="true">{choices}\n  </Choices>\n</View>'
         )
 
@@ -118,8 +122,10 @@ def make_tasks(
         contents, said = _addresses(contents, form.image_url)
         notes += said
     voted = _votes(findings, list(asked)) if form.votes else {}
-    classes = [str(name) for name in findings.classes]
-    question = f"Which class is right: {_or(classes)}?" if len(classes) <= 12 else "Which class is right?"
+    several = findings.several
+    classes = [str(name) for name in findings.classes] if several is None else several.names
+    which = "Which class is right" if several is None else "Which of the classes are right"
+    question = f"{which}: {_or(classes)}?" if len(classes) <= 12 else f"{which}?"
     tasks = []
     for item, annotators in asked.items():
         data = {
@@ -131,7 +137,8 @@ def make_tasks(
         if form.votes:
             data[VOTES_FIELD] = voted.get(item, "no votes so far")
         tasks.append({"data": to_json(data), "predictions": [_prediction(findings, item, form)]})
-    return Tasks(tasks, kind, form, classes, max(map(len, asked.values()), default=1), notes)
+    most = max(map(len, asked.values()), default=1)
+    return Tasks(tasks, kind, form, classes, several is not None, most, notes)
 
 
 def as_text(tasks: Sequence[Mapping[str, Any]]) -> str:
@@ -142,6 +149,10 @@ def as_text(tasks: Sequence[Mapping[str, Any]]) -> str:
 def _prediction(findings: Findings, item: str, form: TaskForm) -> dict[str, Any]:
     """The label found for an item, as Label Studio shows it to annotators."""
     row = findings.items.loc[item]
+    label, several = str(row["label"]), findings.several
+    choices = [label]
+    if several is not None:
+        choices = [name for name, own in zip(several.names, several.members([label])[0], strict=True) if own]
     return {
         "model_version": f"annotmix {annotmix.__version__}",
         "score": round(float(np.clip(row["probability"], 0, 1)), 6),
@@ -151,7 +162,7 @@ def _prediction(findings: Findings, item: str, form: TaskForm) -> dict[str, Any]
                 "from_name": form.question,
                 "to_name": form.shown,
                 "type": "choices",
-                "value": {"choices": [str(row["label"])]},
+                "value": {"choices": choices},
             }
         ],
     }

@@ -100,8 +100,8 @@ def push(
     RunFolder(run).require()
     if suggestions.empty:
         raise ValueError(
-            "There is nothing to ask: the annotators have labelled all items. Name further ones in a table, such "
-            "as a reviewer: --annotators FILE."
+            "There is nothing to ask: the annotators have labelled all items. Name further ones in a table, "
+            "such as a reviewer: --annotators FILE."
         )
     busy = f"Another annotmix push is sending questions of {str(run)!r}"
     with hold(run / ".push.lock", 0, busy, "Wait for it."):

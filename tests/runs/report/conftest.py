@@ -49,6 +49,8 @@ def reports(tmp_path_factory) -> Callable[[str], Path]:
             return some_findings.small() if name == "small" else some_findings.bare()
         if name == "hostile":
             return some_findings.invented(60, 20, 8, 200, some_findings.HOSTILE)
+        if name == "over time":
+            return some_findings.over_time()
         if name == "large":
             return some_findings.invented(30_000, 1000, 10, 100_000)
         assert name == "many classes"

@@ -53,8 +53,8 @@ def _is_task(record: Record) -> bool:
 
 
 def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
-    """The newest choice of each annotator for each task."""
-    labels, annotations, notes = Collector(columns.missing), list[_Annotation](), list[str]()
+    """The newest choice of each annotator for each task; of several classes, also the choice of none."""
+    labels, annotations, notes = Collector(columns), list[_Annotation](), list[str]()
     for file in files:
         read_one = _read_table if is_table(file) else _read_tasks
         notes += read_one(file, columns, labels, annotations)
@@ -125,7 +125,7 @@ def _add_newest(labels: Collector, annotations: Iterable[_Annotation]) -> None:
     by_item: dict[str, list[_Annotation]] = {}
     for annotation in annotations:
         if annotation.cancelled:
-            labels.leave_out("cancelled annotations")
+            labels.leave_out("cancelled annotation")
         else:
             by_item.setdefault(annotation.item, []).append(annotation)
     for listed in by_item.values():
@@ -134,12 +134,13 @@ def _add_newest(labels: Collector, annotations: Iterable[_Annotation]) -> None:
         newest = {name: place for place, name in enumerate(names)}
         for place, (name, own) in enumerate(zip(names, listed, strict=True)):
             if name is not None and newest[name] != place:
-                labels.leave_out("annotations with a newer one by the same annotator for the same item")
-            elif len(own.choices) == 1:
-                labels.add(own.item, own.annotator, own.choices[0], own.time)
+                newer = "with a newer one by the same annotator for the same item"
+                labels.leave_out(f"annotation {newer}", f"annotations {newer}")
             else:
-                what = "with several choices" if own.choices else "without a choice"
-                labels.leave_out(f"annotations {what}")
+                labels.add_choices(
+                    own.item, own.annotator, own.choices, own.time,
+                    ("annotation", "annotations"), "with several choices", "without a choice",
+                )  # fmt: skip
 
 
 def _or_least(number: float) -> float:

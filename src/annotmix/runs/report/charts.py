@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from annotmix._common.words import shorten
+from annotmix._common.words import count, shorten
 from annotmix.runs.conclusions import by_reliability
 from annotmix.runs.findings import Findings, label_weights
 from annotmix.runs.report import svg
@@ -26,15 +26,19 @@ MOST_ANNOTATORS = 30
 
 def balance(findings: Findings) -> Content:
     """Share of every class among votes and among the labels found."""
-    votes = _shares(findings.labels, findings.classes)
-    after = _shares(findings.items[findings.items["n_labels"] > 0], findings.classes)
+    if (several := findings.several) is not None:
+        votes, after = several.classes["share_chosen"], several.classes["share"]
+    else:
+        votes = _shares(findings.labels, findings.classes)
+        after = _shares(findings.items[findings.items["n_labels"] > 0], findings.classes)
+    classes = findings.class_names
     change = (after - votes).abs().sort_values(ascending=False, kind="stable")
-    shown = [name for name in findings.classes if name in set(change.index[:MOST_CLASSES])]
+    shown = [name for name in classes if name in set(change.index[:MOST_CLASSES])]
     largest = change.index[0]
     cut = (
         ""
-        if len(shown) == len(findings.classes)
-        else f" Of {len(findings.classes)} classes the chart has the {len(shown)} that change most."
+        if len(shown) == len(classes)
+        else f" Of {len(classes)} classes the chart has the {len(shown)} that change most."
     )
     high = min(4 * svg.round_up(max(votes.max(), after.max(), 0.02) / 4), 1.0)  # four round steps
     return [
@@ -62,7 +66,7 @@ def balance(findings: Findings) -> Content:
             table(
                 "Share of every class",
                 ["Class", "Votes", "Labels found"],
-                [[named(name), f"{votes[name]:.1%}", f"{after[name]:.1%}"] for name in findings.classes],
+                [[named(name), f"{votes[name]:.1%}", f"{after[name]:.1%}"] for name in classes],
             ),
         ),
     ]
@@ -95,9 +99,9 @@ def learning(findings: Findings) -> Content:
     ]
     last = history[losses[0]].dropna() if losses else pd.Series(dtype=float)
     sentence = (
-        f"The loss fell from {last.iloc[0]:#.3g} to {last.iloc[-1]:#.3g} in {len(history)} epochs."
+        f"The loss fell from {last.iloc[0]:#.3g} to {last.iloc[-1]:#.3g} in {count(len(history), 'epoch')}."
         if len(last) and last.iloc[-1] < last.iloc[0]
-        else f"Training took {len(history)} epochs."
+        else f"Training took {count(len(history), 'epoch')}."
     )
     return [sentence, element("div", *charts, class_="charts")]
 
@@ -164,7 +168,7 @@ def _accuracy(findings: Findings) -> Content:
             f"estimate is {100 * gap.abs().mean():.0f} points away from it on average, and furthest for ",
             named(furthest),
             f", by {100 * gap[furthest]:+.0f} points. The interval holds the real accuracy of {inside} of "
-            f"{len(known)} annotators.{cut}",
+            f"{count(len(known), 'annotator')}.{cut}",
         ),
         figure(
             element(
@@ -175,7 +179,7 @@ def _accuracy(findings: Findings) -> Content:
                 list(most["accuracy"]),
                 list(most["real_accuracy"]),
                 "Dot plot: estimated and real accuracy of annotators, as in the table below",
-                chance=1 / len(findings.classes),
+                chance=findings.chance,
                 bars=list(zip(most["low"], most["high"], strict=True)),
             ),
         ),
