@@ -13,6 +13,7 @@ import annotmix
 from annotmix.cli.bench_commands import bench
 from annotmix.cli.datasets_command import datasets
 from annotmix.cli.fit_commands import aggregate, agreement, demo, fit
+from annotmix.cli.label_studio_commands import pull, push
 from annotmix.cli.replace_command import replace
 from annotmix.cli.review_command import review
 from annotmix.cli.run_commands import evaluate, export, predict, report, suggest
@@ -47,6 +48,8 @@ def _root(
 
     annotmix review my-run
 
+    annotmix push my-run --url https://labels.example.org
+
     annotmix predict my-run new-items.csv --out predictions.csv
 
     annotmix agreement labels.csv
@@ -65,6 +68,8 @@ for _command in (
     predict,
     evaluate,
     suggest,
+    push,
+    pull,
     report,
     export,
     aggregate,
