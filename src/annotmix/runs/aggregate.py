@@ -15,6 +15,7 @@ from annotmix.labels.aggregation import majority_vote
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.confusion import Floats
 from annotmix.labels.dawid_skene import dawid_skene
+from annotmix.labels.kinds import UNKNOWN
 from annotmix.labels.names import locate
 from annotmix.labels.posterior import annotator_table, posterior
 from annotmix.reading import Columns, LabelData, read_labels
@@ -32,7 +33,8 @@ class Aggregated(NamedTuple):
         `item`, `label`, `probability`, `n_labels`, and "P(class)" for every class; without probabilities
         where the method has none. With `soft`, the labels that the crowd would give.
     annotators : DataFrame, one row per annotator, best first
-        `annotator`, `accuracy`, its interval `low` and `high`, `n_labels`.
+        `annotator`, `accuracy`, its interval `low` and `high`, `n_labels`, and `kind` where a table of
+        annotators says it.
     """
 
     items: pd.DataFrame
@@ -70,7 +72,8 @@ def aggregate_file(
     """
     if soft and method != "posterior":
         raise ValueError(f"--soft needs --method posterior, found {method!r}.")
-    a = read_said(paths, form, columns, rename, say).annotations
+    labelled = read_said(paths, form, columns, rename, say)
+    a = labelled.annotations
     if soft:
         found = posterior(a)
         crowd = found.soft_labels()
@@ -87,6 +90,9 @@ def aggregate_file(
     table["n_labels"] = a.labels_per_item[rows]
     if has_probability:
         table |= {f"P({name})": q[rows, c] for c, name in enumerate(a.classes)}
+    if labelled.annotators is not None:
+        kinds = labelled.annotators.table["kind"].reindex(annotators.index).fillna(UNKNOWN)
+        annotators = annotators.assign(kind=kinds)
     return Aggregated(pd.DataFrame(table), annotators.reset_index())
 
 
