@@ -32,6 +32,8 @@ from annotmix.labels import Agreement as Agreement
 from annotmix.labels import AlternativeTest as AlternativeTest
 from annotmix.labels import Annotations as Annotations
 from annotmix.labels import KindComparison as KindComparison
+from annotmix.labels import LabelSets as LabelSets
+from annotmix.labels import MultiLabelPosterior as MultiLabelPosterior
 from annotmix.labels import Posterior as Posterior
 from annotmix.labels import aggregate as aggregate
 from annotmix.labels import agreement as agreement

@@ -31,13 +31,14 @@ figures.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from annotmix.approaches.base import Approach, Batch
+from annotmix.approaches.base import Approach, Batch, PerfDefinition
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.evidence import Evidence
 from annotmix.networks import Classifier, mixup
@@ -81,7 +82,8 @@ class AnnotMixPlus(Approach):
     """
 
     name = "annot-mix-plus"
-    perf = "diagonal"
+    perf: ClassVar[PerfDefinition | None] = "diagonal"
+    _committee: ClassVar[type[Committee]] = Committee
     classifier: Committee
     q: Tensor | None
     fold: Tensor | None
@@ -103,7 +105,7 @@ class AnnotMixPlus(Approach):
         ensemble: bool = False,
     ):
         _check(alpha, beta, folds, kappa, levels, prior)
-        super().__init__(Committee(classifier, folds, ensemble), n_annotators)
+        super().__init__(self._committee(classifier, folds, ensemble), n_annotators)
         self.alpha, self.beta, self.folds, self.prior = alpha, beta, folds, prior
         self.confusion = CountedConfusion(n_annotators, classifier.n_classes, levels, kappa)
         self.register_buffer("q", None)
@@ -129,6 +131,17 @@ class AnnotMixPlus(Approach):
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> Tensor:
         """Cross-entropy of the final classifier, with the gradient of all classifiers."""
+        x, q, fold = self._mixed(batch, rng)
+        if self.classifier.stack is None:
+            return -(q * self.classifier.log_proba(self.classifier.features(x))).sum() / len(q)
+        log_p: Tensor = self.classifier.stack(x)  # (B, 1 + K, C), the final classifier first
+        share = self._shares(fold)
+        each = -(share.unsqueeze(2) * q.unsqueeze(1) * log_p).sum(dim=(0, 2))  # (1 + K,)
+        total: Tensor = each.sum()
+        return total - (total - each[0]).detach()  # the value is the loss of the final classifier
+
+    def _mixed(self, batch: Batch, rng: np.random.Generator) -> tuple[Tensor, Tensor, Tensor]:
+        """Items and targets, mixed within their folds, and the folds."""
         assert self.q is not None
         assert self.fold is not None
         assert batch.rows is not None
@@ -137,15 +150,15 @@ class AnnotMixPlus(Approach):
             partner = torch.from_numpy(mixup.pair_within(fold.cpu().numpy(), rng)).to(fold.device)
             lam = mixup.coefficients(len(fold), self.alpha, rng).to(fold.device)
             x, q = mixup.mix(x, partner, lam), mixup.mix(q, partner, lam)
-        if self.classifier.stack is None:
-            return -(q * self.classifier.log_proba(self.classifier.features(x))).sum() / len(q)
-        log_p: Tensor = self.classifier.stack(x)  # (B, 1 + K, C), the final classifier first
-        # every classifier has the mean over the items that it may see; the final one sees all
-        seen = fold.unsqueeze(1) != torch.arange(-1, self.folds, device=fold.device)  # (B, 1 + K)
-        share = seen / seen.sum(dim=0).clamp_min(1)
-        each = -(share.unsqueeze(2) * q.unsqueeze(1) * log_p).sum(dim=(0, 2))  # (1 + K,)
-        total: Tensor = each.sum()
-        return total - (total - each[0]).detach()  # the value is the loss of the final classifier
+        return x, q, fold
+
+    def _shares(self, fold: Tensor) -> Tensor:
+        """Weights of the items in the loss of every classifier, shape (B, 1 + K).
+
+        Each has the mean over the items that it may see; the final one sees all.
+        """
+        seen = fold.unsqueeze(1) != torch.arange(-1, self.folds, device=fold.device)
+        return seen / seen.sum(dim=0).clamp_min(1)
 
     @torch.no_grad()
     def after_epoch(self, X: Features, done: float) -> None:
@@ -161,7 +174,7 @@ class AnnotMixPlus(Approach):
         self._try_refining(log_p, done)
         if self.refining:
             self.confusion.count(self.labels, self.q, level)
-            prior = log_p + self._correction(log_p.exp()[self.labelled].mean(dim=0))
+            prior = log_p + self._correction(log_p.exp()[self.labelled].mean(dim=0), self.share)
             self.q = torch.softmax(self.confusion.item_sums(prior, self.weight), dim=1)
             self._fix_gold()
         self.confusion.count(self.labels, self.q, level)
@@ -186,6 +199,10 @@ class AnnotMixPlus(Approach):
 
     def _unseen_log_proba(self, X: Features) -> Tensor:
         """log p̂, shape (N, C): of every item by the classifier that has not seen it."""
+        return self._unseen(X, lambda network, x: network.log_proba(network.features(x)))
+
+    def _unseen(self, X: Features, say: Callable[[Classifier, Tensor], Tensor]) -> Tensor:
+        """What the classifier that has not seen an item says about it, shape (N, C)."""
         assert self.fold is not None
         fold, stack = self.fold, self.classifier.stack
         networks = [self.classifier.first] if stack is None else []
@@ -194,23 +211,23 @@ class AnnotMixPlus(Approach):
             network.eval()
 
         def unseen(rows: slice, x: Tensor) -> Tensor:
-            log_p = x.new_empty(len(x), self.classifier.n_classes, dtype=torch.float32)
+            said = x.new_empty(len(x), self.classifier.n_classes, dtype=torch.float32)
             for k, network in enumerate(networks):
                 here = torch.nonzero(fold[rows] == k).flatten()
-                part = network.log_proba(network.features(x.index_select(0, here)))
-                log_p.index_copy_(0, here, part)
-            return log_p
+                part = say(network, x.index_select(0, here))
+                said.index_copy_(0, here, part)
+            return said
 
         self.eval()
-        log_p = X.map(unseen)
+        said = X.map(unseen)
         self.train()
-        return log_p
+        return said
 
-    def _correction(self, mean: Tensor) -> Tensor:
-        """log π_c^s / mean(p̂)_c, shape (C,)."""
+    def _correction(self, mean: Tensor, share: Tensor) -> Tensor:
+        """log π_c^s / mean(p̂)_c, shape (C,), of class shares π."""
         if self.prior == "none":
             return torch.zeros_like(mean)
-        log_share = self.share.clamp_min(TINY).log()
+        log_share = share.clamp_min(TINY).log()
         s = {"labels": 1.0, "equal": 0.0}.get(self.prior)
         if s is None:
             s = max(0.0, 1 - SHARE_NOISE / max(float(log_share.var(correction=0)), TINY))

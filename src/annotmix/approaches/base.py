@@ -73,6 +73,10 @@ class Approach(nn.Module):
     perf: ClassVar[PerfDefinition | None] = None
     #: Rows of items whose true classes are known, and these classes; set before `begin`.
     gold: Gold | None = None
+    #: The approach for label sets, items with several classes; None where there is none.
+    for_sets: ClassVar[type[Approach] | None] = None
+    #: Of such an approach: whether a class belongs to a set, shape (S, C); labels are numbers of sets.
+    members: Tensor | None = None
 
     def __init__(self, classifier: Classifier, n_annotators: int):
         super().__init__()

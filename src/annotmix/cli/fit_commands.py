@@ -77,6 +77,9 @@ def fit(
     missing: options.Missing = None,
     fold_case: options.FoldCase = False,
     rename_classes: options.RenameClasses = None,
+    multi_label: options.MultiLabel = False,
+    delimiter: options.Delimiter = None,
+    no_class: options.NoClass = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished run.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in the folder.")] = False,
     quiet: options.Quiet = False,
@@ -97,6 +100,7 @@ def fit(
         fold_case=fold_case, rename_classes=rename_classes, include=tuple(include or ()),
         exclude=split_names(exclude or ()), encoder=encoder, model=model, approach=approach, epochs=epochs,
         valid=valid, gold=gold, seed=seed, devices=devices, resume=resume, overwrite=overwrite,
+        multi_label=multi_label, delimiter=delimiter, no_class=tuple(no_class or ()),
     )  # fmt: skip
     with one_line(*MISTAKES), interruptible(lambda: _continue(request)):
         from annotmix.runs.fit import fit as run_fit
@@ -141,6 +145,9 @@ def aggregate(
     missing: options.Missing = None,
     fold_case: options.FoldCase = False,
     rename_classes: options.RenameClasses = None,
+    multi_label: options.MultiLabel = False,
+    delimiter: options.Delimiter = None,
+    no_class: options.NoClass = None,
     soft: options.Soft = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
@@ -157,7 +164,10 @@ def aggregate(
         columns = Columns(
             item, annotator, label, tuple(missing or ()), weight,
             split_names(annotators or ()), split_names(exclude or ()), fold_case=fold_case,
+            several=multi_label, delimiter=delimiter, no_class=tuple(no_class or ()),
         )  # fmt: skip
+        if multi_label and (workers is not None or scheduler is not None):
+            raise ValueError("--multi-label works in one process; leave out --workers and --scheduler.")
         if workers is not None or scheduler is not None:
             from annotmix.runs.aggregate_parts import aggregate_parts_command
 

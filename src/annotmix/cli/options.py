@@ -61,6 +61,26 @@ RenameClasses = Annotated[
         "--rename-classes", help="Table with the columns old and new; an empty new makes no label of it."
     ),
 ]
+MultiLabel = Annotated[
+    bool,
+    typer.Option(
+        "--multi-label", help="Answers name any number of classes: every item gets the set of its classes."
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        "--delimiter", help="With --multi-label: separates classes in a cell; by default it is recognised."
+    ),
+]
+NoClass = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--no-class",
+        help="With --multi-label: a word for an answer without a class, besides [] and (none); can be "
+        'repeated; "" is an empty cell.',
+    ),
+]
 Soft = Annotated[
     bool,
     typer.Option(

@@ -24,7 +24,6 @@ from annotmix.training.inference import (
     annotator_proba,
     encode,
     mean_confusion,
-    probabilities,
 )
 
 
@@ -41,6 +40,10 @@ class AnnotatorMethods:
     _check_X: Any
     _annotations: Any
     _device: Any
+    _learnt_sets: bool
+    _probabilities: Any
+    _set_posterior: Any
+    _sets_of: Any
 
     # ---------------------------------------------------------------- annotators
 
@@ -132,14 +135,17 @@ class AnnotatorMethods:
     # ---------------------------------------------------------------- labels
 
     @cached_property
-    def posterior_(self) -> Posterior:
+    def posterior_(self) -> Any:
         """What the labels and the classifier say together about the training items (`annotmix.posterior`).
 
         The classifier's part are predictions by networks that have not seen the item, `unseen_proba_`. An
         approach without such networks has none of items that it has learnt, where `unseen_proba_` is nan:
-        what it says about them repeats their labels, so these alone count.
+        what it says about them repeats their labels, so these alone count. After label sets it is a
+        `MultiLabelPosterior`.
         """
         check_is_fitted(self)
+        if self._learnt_sets:
+            return self._set_posterior()
         alone = vars(self).get("_alone")
         return self._learnt.posterior(self.unseen_proba_, alone, progress=bool(self.progress))
 
@@ -176,20 +182,24 @@ class AnnotatorMethods:
         """
         return self.judge(X, y, items=items).label_quality
 
-    def judge(self, X: Any = None, y: Any = None, *, items: Iterable[Any] | None = None) -> Posterior:
-        """The posterior of items and their labels; parameters as in `consensus`."""
+    def judge(self, X: Any = None, y: Any = None, *, items: Iterable[Any] | None = None) -> Any:
+        """The posterior of items and their labels, `Posterior` or, after label sets, `MultiLabelPosterior`.
+
+        Parameters as in `consensus`.
+        """
         check_is_fitted(self)
         if X is None:
             if y is not None:
                 raise ValueError("X is missing: pass the items that y labels, or neither of them.")
             return self.posterior_
         rows, names = self._check_X(X, items)
-        annotations = self._annotations(y, len(rows), names)
         _, log_p = encode(self.module_, Features(rows, self._device))
-        p, row = probabilities(log_p), self._learnt.find(rows)
+        p, row = self._probabilities(log_p), self._learnt.find(rows)
         if not np.isnan(self.unseen_proba_).any():
             p[row >= 0] = self.unseen_proba_[row[row >= 0]]
-        answer = self.posterior_.answer
+        if self._learnt_sets:
+            return self.posterior_.judge(self._sets_of(y, len(rows), names), p, row)
+        annotations, answer = self._annotations(y, len(rows), names), self.posterior_.answer
         return Posterior(annotations, replace(answer, q=answer.judge(annotations, p, row)))
 
     # ---------------------------------------------------------------- inside
@@ -208,6 +218,11 @@ class AnnotatorMethods:
         return find_annotators(self, annotators, features, unseen)
 
     def _require_annotator_model(self) -> None:
+        if self._learnt_sets:
+            raise AttributeError(
+                "After label sets, annotators are in posterior_: annotators, annotators_by_class, and "
+                "confusion(class_name)."
+            )
         if self._approach.perf is None:
             with_one = [name for name in list_approaches() if get_approach(name).perf is not None]
             raise AttributeError(

@@ -21,10 +21,11 @@ from annotmix._common.seeds import seed_of
 from annotmix.estimators.cross_fitting import OutOfFold, cross_fit, draw_folds, fit_soft
 from annotmix.estimators.numbers_only import refuse_texts
 from annotmix.estimators.scoring import CrowdScore
-from annotmix.labels.accepted import as_annotations, require_labels
+from annotmix.labels.accepted import as_annotations, place_sets, require_labels
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.evidence import Evidence
-from annotmix.labels.heldout import label_likelihood
+from annotmix.labels.heldout import label_likelihood, set_likelihood
+from annotmix.labels.label_sets import LabelSets
 from annotmix.labels.named import gold_positions
 from annotmix.labels.posterior import Posterior
 
@@ -73,13 +74,14 @@ class CrowdClassifier(CrowdScore, MetaEstimatorMixin, ClassifierMixin, BaseEstim
     classes_ : array, shape (C,)
     annotators_ : array, shape (M,)
     estimator_ : classifier
-        Fitted on all labelled items and their final class probabilities.
-    posterior_ : Posterior
+        Fitted on all labelled items and their final class probabilities. After label sets a list, one for
+        each class.
+    posterior_ : Posterior, or MultiLabelPosterior after label sets
         Consensus, label quality, annotators, weights and likelihood of the training items.
     unseen_proba_ : array, shape (N, C)
         Class probabilities of the training items by classifiers that have not seen them.
     n_rounds_ : int
-        Rounds until the likelihood of the labels no longer rose.
+        Rounds until the likelihood of the labels no longer rose; after label sets, of the last class to stop.
 
     Examples
     --------
@@ -110,6 +112,8 @@ class CrowdClassifier(CrowdScore, MetaEstimatorMixin, ClassifierMixin, BaseEstim
         self.random_state = random_state
         self.progress = progress
 
+    posterior_: Any
+
     # ---------------------------------------------------------------- training
 
     def fit(
@@ -130,15 +134,19 @@ class CrowdClassifier(CrowdScore, MetaEstimatorMixin, ClassifierMixin, BaseEstim
             A matrix has one row per item and one column per annotator. A long table (columns `item`,
             `annotator`, `label`, and `weight` if labels have one) is matched to X by its index or by `items`.
             A vector is the labels of one annotator, an array of shape (n, n_annotators, n_classes) soft
-            labels. Items without labels are predicted, and not learnt from.
+            labels. Items without labels are predicted, and not learnt from. LabelSets are answers with any
+            number of classes: every class gets an estimator of its own.
         items : iterable, optional
             Names of the rows of X.
         gold : Series or dict, optional
-            Item name → true class, where it is known.
+            Item name → true class, where it is known; for LabelSets, the list of true classes.
         """
         self._check_parameters()
         if isinstance(self.estimator, str):
             refuse_texts(X, remedy="pipeline")
+        self._learnt_sets = isinstance(y, LabelSets)
+        if self._learnt_sets:
+            return self._fit_sets(X, y, items, gold)
         X, annotations = self._read(X, y, items, self.classes)
         require_labels(annotations)
         evidence = Evidence(annotations, gold_positions(annotations, gold))
@@ -161,6 +169,21 @@ class CrowdClassifier(CrowdScore, MetaEstimatorMixin, ClassifierMixin, BaseEstim
         answer, self.unseen_proba_, self.n_rounds_ = best
         self.posterior_ = Posterior(annotations, answer)
         self._finish(X, estimators[self._chosen])
+        return self
+
+    def _fit_sets(
+        self, X: Any, y: LabelSets, items: Iterable[Any] | None, gold: pd.Series | Mapping[Any, Any] | None
+    ) -> Self:
+        """`fit` for label sets: one estimator per class."""
+        from annotmix.estimators.crowd_sets import fit_classes
+
+        (X,) = indexable(X)
+        names = self._row_names(X, items)
+        placed = place_sets(y, _num_samples(X), names, classes=self.classes)
+        sets, known = placed.with_gold(gold)
+        self.classes_, self.annotators_ = _plain(sets.classes), np.array(sets.annotators)
+        self._seed = seed_of(self.random_state)
+        fit_classes(self, X, sets, known)
         return self
 
     def _finish(self, X: Any, estimator: Any) -> None:
@@ -189,18 +212,27 @@ class CrowdClassifier(CrowdScore, MetaEstimatorMixin, ClassifierMixin, BaseEstim
     # ---------------------------------------------------------------- classes
 
     def predict_proba(self, X: Any) -> Floats:
-        """Class probabilities, shape (n, C)."""
+        """Class probabilities, shape (n, C); of label sets the probability of each class on its own."""
         check_is_fitted(self)
+        if self._learnt_sets:
+            return np.stack([model.predict_proba(X)[:, 1] for model in self._models], axis=1)
         return self._model.predict_proba(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of every item, shape (n,)."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        """The most probable class of every item, shape (n,).
+
+        After label sets: 1 for every class with a probability of one half or more, else 0, shape (n, C).
+        """
+        p = self.predict_proba(X)
+        if self._learnt_sets:
+            return (p >= 0.5).astype(np.int64)
+        return np.asarray(self.classes_[p.argmax(axis=1)])
 
     def _label_likelihood(self, X: Any, y: Any) -> float:
         """label-ll by the classifier and the confusion matrices of the posterior."""
         check_is_fitted(self)
+        if self._learnt_sets:
+            return set_likelihood(self._sets_of(X, y, None), self.predict_proba(X), self.posterior_)
         X, annotations = self._read(X, y, None, self.classes_, self.annotators_)
         return label_likelihood(annotations, self.predict_proba(X), self.posterior_)
 
@@ -243,16 +275,26 @@ class CrowdClassifier(CrowdScore, MetaEstimatorMixin, ClassifierMixin, BaseEstim
             `table.loc[annotator]` is the matrix of one annotator.
         """
         check_is_fitted(self)
+        if self._learnt_sets:
+            raise AttributeError(
+                "After label sets there is a confusion matrix per class: posterior_.confusion(class_name)."
+            )
         return self.posterior_.confusion(annotators)
 
-    def judge(self, X: Any = None, y: Any = None, *, items: Iterable[Any] | None = None) -> Posterior:
-        """The posterior of items and their labels; arguments as for `consensus`."""
+    def judge(self, X: Any = None, y: Any = None, *, items: Iterable[Any] | None = None) -> Any:
+        """The posterior of items and their labels, `Posterior` or `MultiLabelPosterior`.
+
+        Arguments as for `consensus`.
+        """
         check_is_fitted(self)
         training = self.posterior_
         if X is None and y is None:
             return training
         if X is None or y is None:
             raise ValueError("Pass both X and y for other items, or neither for the training items.")
+        if self._learnt_sets:
+            sets = self._sets_of(X, y, items)
+            return training.judge(sets, self.predict_proba(X), np.full(sets.n_items, -1))
         X, annotations = self._read(X, y, items, self.classes_, self.annotators_)
         if _same_labels(annotations, training.annotations):
             warnings.warn(
@@ -272,13 +314,25 @@ class CrowdClassifier(CrowdScore, MetaEstimatorMixin, ClassifierMixin, BaseEstim
     ) -> tuple[Any, Annotations]:
         """X with rows that can be indexed, and the labels of its rows."""
         (X,) = indexable(X)
-        n = _num_samples(X)
-        named = isinstance(X, pd.DataFrame | pd.Series)
+        names = self._row_names(X, items)
+        known = {"classes": classes, "annotators": annotators}
+        return X, as_annotations(y, _num_samples(X), names, missing_label=self.missing_label, **known)
+
+    def _sets_of(self, X: Any, y: Any, items: Iterable[Any] | None) -> LabelSets:
+        """Label sets of the rows of X, by the known annotators and classes."""
+        if not isinstance(y, LabelSets):
+            raise ValueError(f"This classifier has learnt label sets and takes LabelSets, found {type(y)}.")
+        names = self._row_names(X, items)
+        known = {"classes": self.classes_, "annotators": self.annotators_}
+        return place_sets(y, _num_samples(X), names, **known)
+
+    def _row_names(self, X: Any, items: Iterable[Any] | None) -> list[Any] | None:
+        """Names of the rows of X, None where they have none."""
+        n, named = _num_samples(X), isinstance(X, pd.DataFrame | pd.Series)
         names = list(items) if items is not None else list(X.index) if named else None
         if names is not None and len(names) != n:
             raise ValueError(f"items must name the {n} rows of X, found {len(names)} names.")
-        known = {"classes": classes, "annotators": annotators}
-        return X, as_annotations(y, n, names, missing_label=self.missing_label, **known)
+        return names
 
     def _check_parameters(self) -> None:
         for name, least in (("cv", 2), ("rounds", 1)):

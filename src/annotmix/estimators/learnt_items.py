@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from annotmix._common.progress import Progress
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.evidence import Evidence
+from annotmix.labels.label_sets import LabelSets
 from annotmix.labels.names import Index, as_names
 from annotmix.labels.posterior import Posterior
 from annotmix.labels.shrunken import Gold, Shrunken
@@ -28,6 +29,8 @@ Floats = NDArray[np.floating]
 UNSEEN_NAME = "unseen"
 #: Names of the tensors that hold the labels, in a saved model.
 _NAMES = ("item", "annotator", "label", "weight")
+#: Name of the tensor with the sets that labels and true classes stand for, where items have several classes.
+MEMBERS = "members"
 #: How the names of these tensors begin.
 LEARNT = "learnt."
 
@@ -154,3 +157,22 @@ def with_gold(annotations: Annotations, gold: Gold, *, replaces: bool) -> Annota
         annotators=as_names(names, None, "annotators"),
         weight=weight,
     )
+
+
+def require_members(layout: Layout, n_classes: int) -> int:
+    """The number of sets in the tensor `MEMBERS`, which must fit the classes."""
+    entry = layout.get(MEMBERS)
+    if entry is None or entry.dtype != "BOOL" or entry.shape[1:] != [n_classes] or len(entry.shape) != 2:
+        raise ValueError("the tensor of the sets of classes is absent or does not fit the classes.")
+    return entry.shape[0]
+
+
+def restore_sets(
+    arrays: dict[str, NDArray[Any]], items: Any, annotators: NDArray[Any], classes: NDArray[Any]
+) -> tuple[LabelSets, Gold, LearntItems]:
+    """Label sets and true sets of saved arrays, which are taken out of `arrays`."""
+    members = arrays.pop(MEMBERS)
+    learnt = LearntItems.from_arrays(arrays, items, annotators, np.arange(len(members)))
+    if learnt is None:
+        raise ValueError("the labels are absent.")
+    return LabelSets(learnt.annotations, members, classes), learnt.gold, learnt

@@ -134,3 +134,5 @@ class CrowdFacts(Strict):
     classes: SavedNames
     annotators: SavedNames
     items: SavedNames | None
+    #: of label sets: the estimator chosen for each class, and its rounds
+    by_class: list[tuple[Count, Count]] | None = None

@@ -23,11 +23,12 @@ from annotmix.estimators.numbers_only import refuse_texts
 from annotmix.estimators.parameters import check_parameters, resolve_network, training_settings
 from annotmix.estimators.persistence import REFERENCE_NAME, fingerprint, save, set_state
 from annotmix.estimators.scoring import CrowdScore
+from annotmix.estimators.set_methods import SetMethods
 from annotmix.estimators.unseen_annotators import prepare_features
-from annotmix.labels.accepted import as_annotations, require_labels
+from annotmix.labels.accepted import as_annotations
 from annotmix.labels.annotations import Annotations
-from annotmix.labels.heldout import hold_out, label_likelihood
-from annotmix.labels.named import gold_positions
+from annotmix.labels.heldout import hold_out, label_likelihood, set_likelihood
+from annotmix.labels.metrics import set_scores
 from annotmix.networks import Classifier, make_backbone
 from annotmix.networks.devices import pick_device
 from annotmix.networks.features import Features
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 REFERENCE_SIZE = 256
 
 
-class MultiAnnotatorClassifier(CrowdScore, AnnotatorMethods, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MultiAnnotatorClassifier(CrowdScore, SetMethods, AnnotatorMethods, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that learns from the labels of many annotators.
 
     Parameters
@@ -172,7 +173,8 @@ class MultiAnnotatorClassifier(CrowdScore, AnnotatorMethods, ClassifierMixin, Ba
             A matrix has one row per item and one column per annotator. A long table (columns `item`,
             `annotator`, `label`, and `weight` if labels have one) is matched to X by its index or by `items`.
             A vector is the labels of one annotator, an array of shape (n, n_annotators, n_classes) soft
-            labels.
+            labels. LabelSets are answers with any number of classes, for annot-mix-plus: one network with an
+            output for every class.
         items : iterable, optional
             Names of the rows of X.
         gold : Series or mapping of item to class, optional
@@ -190,11 +192,8 @@ class MultiAnnotatorClassifier(CrowdScore, AnnotatorMethods, ClassifierMixin, Ba
         """
         check_parameters(self, validation is not None)
         rows, names = self._check_X(X, items, reset=True)
-        annotations = as_annotations(
-            y, len(rows), names, missing_label=self.missing_label, classes=self.classes
-        )
-        known = gold_positions(annotations, gold)
-        require_labels(annotations, known[0])
+        parts = {"validation": validation, "monitor": monitor, "annotator_features": annotator_features}
+        annotations, known, classes = self._read_labels(y, len(rows), names, gold, parts)
         self.hidden_, self.dropout_, self.weight_decay_ = resolve_network(self, self._shape, annotations)
         self.seed_ = seed_of(self.random_state)
         if isinstance(validation, str):
@@ -202,7 +201,7 @@ class MultiAnnotatorClassifier(CrowdScore, AnnotatorMethods, ClassifierMixin, Ba
         elif validation is not None and validation[1] is None:
             self._require_annotator_model()
         device, views = pick_device(self.device), rows.ndim > 1 + len(self._shape)
-        self.classes_, self.annotators_ = np.array(annotations.classes), np.array(annotations.annotators)
+        self.classes_, self.annotators_ = np.array(classes), np.array(annotations.annotators)
         if self.classes_.dtype == object and all(isinstance(c, str) for c in self.classes_):
             self.classes_ = self.classes_.astype(str)
         with randomness(self.seed_, INITIALISATION) as rng:
@@ -215,6 +214,8 @@ class MultiAnnotatorClassifier(CrowdScore, AnnotatorMethods, ClassifierMixin, Ba
                 )
             self.module_ = self._make_module(len(learnt.annotators), described).to(device)
             self.module_.gold = known if len(known[0]) else None
+            if self._learnt_sets:
+                self.module_.members = torch.tensor(self._members)
         self.labels_per_annotator_ = np.array(annotations.labels_per_annotator)
         self._learnt = LearntItems(annotations, known, row_marks(rows if not views else rows[:, 0]))
         if len(learnt.annotators) == 1 < len(annotations.annotators):
@@ -236,7 +237,9 @@ class MultiAnnotatorClassifier(CrowdScore, AnnotatorMethods, ClassifierMixin, Ba
             learnt,
             settings,
             sets,
-            fingerprint(self, rows, learnt, described) if self.checkpoint is not None else "",
+            fingerprint(self, rows, learnt, self._members if self._learnt_sets else described)
+            if self.checkpoint is not None
+            else "",
         )
         self.history_ = pd.DataFrame(run.history).set_index("epoch")
         self.n_iter_ = run.epoch
@@ -297,27 +300,41 @@ class MultiAnnotatorClassifier(CrowdScore, AnnotatorMethods, ClassifierMixin, Ba
     # ---------------------------------------------------------------- classes
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Class probabilities, shape (n, C)."""
+        """Class probabilities, shape (n, C); of label sets the probability of each class on its own."""
         _, log_p = self._encode(X)
-        return probabilities(log_p)
+        return self._probabilities(log_p)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of every item, shape (n,)."""
+        """The most probable class of every item, shape (n,).
+
+        After label sets: 1 for every class with a probability of one half or more, else 0, shape (n, C).
+        """
+        if self._learnt_sets:
+            return (self.predict_proba(X) >= 0.5).astype(np.int64)
         _, log_p = self._encode(X)
         return np.asarray(self.classes_[log_p.argmax(dim=-1).cpu().numpy()])
 
     def evaluate(self, X: Any, y_true: ArrayLike | None, labels: Any = None) -> dict[str, float]:
         """The paper's scores: clf-acc, and with annotators' `labels` also annot-acc and perf-auroc.
 
-        label-ll is the mean log-likelihood of the labels, with the true class summed out.
+        label-ll is the mean log-likelihood of the labels, with the true class summed out. After label sets
+        `y_true` is 0 and 1, shape (n, C), and the scores are those of `annotmix.labels.metrics.set_scores`.
         """
         check_is_fitted(self)
+        if self._learnt_sets:
+            if labels is not None or y_true is None:
+                raise ValueError(
+                    "After label sets, evaluate takes true classes alone; score takes LabelSets."
+                )
+            return set_scores(y_true, self.predict(X))
         return scores(self.module_, self._evaluation_set(X, y_true, labels))
 
     def _label_likelihood(self, X: Any, y: Any) -> float:
         """label-ll by the annotator model; without one, by the confusion matrices of the posterior."""
         check_is_fitted(self)
         rows, names = self._check_X(X)
+        if self._learnt_sets:
+            return set_likelihood(self._sets_of(y, len(rows), names), self.predict_proba(X), self.posterior_)
         annotations, features = self._annotations(y, len(rows), names), Features(rows, self._device)
         if self._approach.perf is not None and len(annotations):
             return scores(self.module_, EvaluationSet(features, None, annotations))["label-ll"]
@@ -352,7 +369,10 @@ class MultiAnnotatorClassifier(CrowdScore, AnnotatorMethods, ClassifierMixin, Ba
         backbone, n_hidden = make_backbone(self.backbone, self._shape, self.hidden_, self.dropout_)
         classifier = Classifier(backbone, n_hidden, len(self.classes_))
         own = {name: getattr(self, name) for name in self._approach.hyper_parameters()}
-        module = self._approach(classifier, n_annotators, **own)
+        approach = self._approach.for_sets if self._learnt_sets else self._approach
+        if approach is None:
+            raise ValueError(f"{self._approach.name} does not learn label sets.")
+        module = approach(classifier, n_annotators, **own)
         if isinstance(module, DescribedAnnotators):
             module.describe_annotators(None if described is None else torch.from_numpy(described))
         return module

@@ -16,7 +16,7 @@ from torch import Tensor
 
 import annotmix
 from annotmix.encoders import Encoder, encoder_from_dict, make_encoder
-from annotmix.estimators.learnt_items import LEARNT, UNSEEN_NAME, LearntItems
+from annotmix.estimators.learnt_items import LEARNT, MEMBERS, UNSEEN_NAME, LearntItems, require_members
 from annotmix.estimators.model_facts import ModelFacts, names_or_none, names_to_json
 from annotmix.estimators.parameters import Network, check_parameters
 from annotmix.estimators.preparation import Preparation
@@ -73,6 +73,8 @@ def save(model: Any, folder: str | os.PathLike[str]) -> None:
     if (learnt := getattr(model, "_learnt", None)) is not None:
         tensors |= {name: torch.tensor(array) for name, array in learnt.to_arrays().items()}
         facts["items"] = names_or_none(learnt.annotations.items)
+    if getattr(model, "_learnt_sets", False):
+        tensors[MEMBERS] = torch.tensor(model._members)
     if getattr(model, "unseen_proba_", None) is not None:
         tensors[UNSEEN_NAME] = torch.from_numpy(model.unseen_proba_)
     try:
@@ -92,6 +94,8 @@ def restorer(
     """A function that makes the estimator of its tensors, whose layout is compared with the facts here."""
     model, is_segmenter = _estimator(facts, backbone, encoder, device)
     described = None
+    if not is_segmenter:
+        model._learnt_sets = MEMBERS in layout
     if facts.annotator_features is not None:
         model.annotator_preparation_ = Preparation.from_file(facts.annotator_features)
         width = len(model.annotator_preparation_.feature_names)
@@ -107,7 +111,11 @@ def restorer(
             arrays = {
                 name: tensors.pop(name).cpu().numpy() for name in list(tensors) if name.startswith(LEARNT)
             }
-            model._learnt = LearntItems.from_arrays(arrays, items, model.annotators_, model.classes_)
+            names = model.classes_
+            if model._learnt_sets:
+                model._members = tensors.pop(MEMBERS).cpu().numpy()
+                names = np.arange(len(model._members))
+            model._learnt = LearntItems.from_arrays(arrays, items, model.annotators_, names)
         # copies: results depend on the alignment of memory, and a file has its own
         model.states_ = {model.select: {name: t.to(model._device, copy=True) for name, t in tensors.items()}}
         set_state(model, model.states_[model.select])
@@ -178,6 +186,9 @@ def _require_weights(
         REFERENCE_NAME: torch.zeros(0, module.classifier.n_hidden, device="meta"),
     }
     rest = dict(layout)
+    if not is_segmenter and model._learnt_sets:
+        require_members(rest, len(model.classes_))
+        del rest[MEMBERS]
     if not is_segmenter:
         n_items = LearntItems.require_layout(rest, None if facts.items is None else len(facts.items.values))
         shape = (n_items, len(model.classes_))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from annotmix.labels.accepted import holds_true_classes
+from annotmix.labels.label_sets import LabelSets
+from annotmix.labels.metrics import set_scores
 
 
 class CrowdScore:
@@ -12,6 +14,7 @@ class CrowdScore:
 
     predict: Any
     _label_likelihood: Any
+    _learnt_sets: bool = False
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, y_true: Any = None) -> float:
         """Accuracy on true classes; on labels of annotators their mean log-likelihood (label-ll).
@@ -25,16 +28,19 @@ class CrowdScore:
         ----------
         X : n rows, as `fit` takes them
         y : array-like, shape (n,), or labels as `fit` takes them
-            A vector is true classes. A label matrix, soft labels, a long table or Annotations are labels of
-            the annotators of the training data.
+            A vector is true classes. A label matrix, soft labels, a long table, Annotations or LabelSets are
+            labels of the annotators of the training data. A classifier that has learnt label sets takes true
+            classes as 0 and 1, shape (n, n_classes): the score is the share of sets that are exactly right.
         sample_weight : array-like, shape (n,), optional
-            Weights of true classes.
+            Weights of true classes. A classifier of label sets takes none.
         y_true : array-like, shape (n,), optional
             True classes, in place of `y`. For model selection, where scikit-learn hands the annotators'
             labels on as `y`: `GridSearchCV(clf.set_score_request(y_true=True), …).fit(X, Z, y_true=truth)`
             with scikit-learn's metadata routing enabled.
         """
         truth = y if y_true is None else y_true
+        if self._learnt_sets and not isinstance(truth, LabelSets):
+            return set_scores(truth, self.predict(X))["subset-acc"]
         if holds_true_classes(truth):
             from sklearn.metrics import accuracy_score
 

@@ -6,14 +6,18 @@ from annotmix.labels.annotations import Annotations
 from annotmix.labels.dawid_skene import dawid_skene
 from annotmix.labels.heldout import hold_out
 from annotmix.labels.kind_comparison import KindComparison, compare_kinds
+from annotmix.labels.label_sets import LabelSets
 from annotmix.labels.posterior import Posterior, posterior
 from annotmix.labels.replacement import AlternativeTest, alternative_test
+from annotmix.labels.set_posterior import MultiLabelPosterior
 
 __all__ = [
     "Agreement",
     "AlternativeTest",
     "Annotations",
     "KindComparison",
+    "LabelSets",
+    "MultiLabelPosterior",
     "Posterior",
     "aggregate",
     "agreement",

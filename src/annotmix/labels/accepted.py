@@ -16,6 +16,7 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 from annotmix._common.words import some
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.columns import guess_column
+from annotmix.labels.label_sets import LabelSets
 from annotmix.labels.names import plain, same_names
 
 #: How items are matched to rows: "either" is by name, or by position where items are only numbered.
@@ -55,6 +56,11 @@ def as_annotations(
     if y is None:
         raise ValueError("This classifier requires y to be passed, but the target y is None.")
     match: Match = "either"
+    if isinstance(y, LabelSets):
+        raise ValueError(
+            "This needs one class per label, found LabelSets. AnnotMixPlusClassifier, CrowdClassifier and "
+            "annotmix.posterior take label sets; label_sets.binary(name) are the labels about one class."
+        )
     if isinstance(y, Annotations):
         annotations = y
     elif isinstance(y, pd.DataFrame) and is_long(y):
@@ -93,6 +99,22 @@ def as_annotations(
     return _place(annotations.align(classes=classes, annotators=annotators), n_rows, names, match)
 
 
+def place_sets(
+    sets: LabelSets,
+    n_rows: int,
+    row_names: Iterable[Any] | None = None,
+    *,
+    classes: Iterable[Any] | None = None,
+    annotators: Iterable[Any] | None = None,
+) -> LabelSets:
+    """Label sets of the rows of X; parameters as in `as_annotations`."""
+    answers = as_annotations(sets.answers, n_rows, row_names, annotators=annotators)
+    placed = sets._with(answers).align(classes=classes)
+    if not len(placed) or not placed.n_classes:
+        raise ValueError("There are no label sets to learn from: nobody answered, or there are no classes.")
+    return placed
+
+
 def require_labels(annotations: Annotations, gold: Iterable[int] = ()) -> None:
     """Refuse labels from which nothing can be learnt; warn about items without labels that are not `gold`."""
     if not len(annotations):
@@ -102,6 +124,11 @@ def require_labels(annotations: Annotations, gold: Iterable[int] = ()) -> None:
             f"All labels are of one class, {some(annotations.classes)}; a classifier needs at least two. "
             "Name classes that the labels do not contain with classes=."
         )
+    warn_unlabelled(annotations, gold)
+
+
+def warn_unlabelled(annotations: Annotations, gold: Iterable[int] = ()) -> None:
+    """Warn about items without labels that are not `gold`."""
     unlabelled = annotations.labels_per_item == 0
     unlabelled[list(gold)] = False
     empty = int(unlabelled.sum())
@@ -109,7 +136,7 @@ def require_labels(annotations: Annotations, gold: Iterable[int] = ()) -> None:
         warnings.warn(
             f"{empty} of {annotations.n_items} items have no labels and are left out of training.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
@@ -147,7 +174,7 @@ def holds_true_classes(y: Any) -> bool:
     """Whether y is one true class per row, for `score`; otherwise it is labels of annotators."""
     if y is None:
         raise ValueError("score needs y: one true class per row, or labels of annotators as fit takes them.")
-    return not isinstance(y, Annotations | pd.DataFrame) and np.ndim(y) == 1
+    return not isinstance(y, Annotations | LabelSets | pd.DataFrame) and np.ndim(y) == 1
 
 
 def is_long(table: pd.DataFrame) -> bool:

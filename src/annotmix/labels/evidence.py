@@ -197,7 +197,11 @@ class Evidence:
 
     def count(self, q: Floats, shrinkage: Shrinkage) -> None:
         """Count the confusion matrices with class probabilities q."""
-        self.use(Confusion(self.labelled, q, shrinkage))
+        self.use(self.counted(q, shrinkage))
+
+    def counted(self, q: Floats, shrinkage: Shrinkage) -> Confusion:
+        """Confusion matrices, counted with class probabilities q."""
+        return Confusion(self.labelled, q, shrinkage)
 
     def use(self, confusion: Confusion) -> None:
         """Judge labels by these confusion matrices."""
@@ -254,9 +258,7 @@ class Evidence:
     def recount(self, log_p: Floats, weights: Weights, best: Floats) -> tuple[Weights, Floats]:
         """Count θ with q, by the model that raises the likelihood most, if any; learn the weights again."""
         start, sums = self.confusion, self.sums
-        counted = Confusion(
-            self.labelled, fix(softmax(self.joint(log_p, weights)), self.gold), start.shrinkage
-        )
+        counted = self.counted(fix(softmax(self.joint(log_p, weights)), self.gold), start.shrinkage)
 
         def score(model: Shrinkage) -> float:
             others = self._sample.others(counted.shrunken_by(model))

@@ -16,7 +16,9 @@ from annotmix.labels.metrics import label_ll
 
 if TYPE_CHECKING:
     from annotmix.labels.confusion import Floats
+    from annotmix.labels.label_sets import LabelSets
     from annotmix.labels.posterior import Posterior
+    from annotmix.labels.set_posterior import MultiLabelPosterior
 
 
 def hold_out(
@@ -69,3 +71,15 @@ def label_likelihood(annotations: Annotations, p: Floats, posterior: Posterior) 
     who, place = np.unique(annotations.annotator, return_inverse=True)
     theta = posterior.counted.matrices(who)[place, :, annotations.label]  # (P, C)
     return label_ll(np.log(np.einsum("pc,pc->p", p[annotations.item], theta)), annotations.weight)
+
+
+def set_likelihood(sets: LabelSets, p: Floats, posterior: MultiLabelPosterior) -> float:
+    """Mean log-likelihood of answers about one class; parameters as in `label_likelihood`.
+
+    `p` are probabilities of the classes, shape (n, C).
+    """
+    parts = [
+        label_likelihood(sets.binary(name), np.stack([1 - own, own], axis=1), of_class)
+        for name, own, of_class in zip(sets.classes.tolist(), p.T, posterior.by_class, strict=True)
+    ]
+    return float(np.mean(parts))

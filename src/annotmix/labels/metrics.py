@@ -1,4 +1,4 @@
-"""The paper's scores, clf-acc, annot-acc and perf-auroc, and label-ll."""
+"""The paper's scores, clf-acc, annot-acc and perf-auroc; label-ll; scores of sets of classes."""
 
 from __future__ import annotations
 
@@ -89,3 +89,34 @@ def _share_equal(
             f"{name_a} and {name_b} must be vectors of one length, not empty, found {a.shape} and {b.shape}."
         )
     return float(np.average(a == b, weights=None if weight is None else np.asarray(weight, dtype=float)))
+
+
+# ---------------------------------------------------------------- several classes per item
+
+
+def set_scores(y_true: ArrayLike, y_pred: ArrayLike) -> dict[str, float]:
+    """Scores of sets of classes, both given as 0 and 1 of shape (n, n_classes).
+
+    Returns
+    -------
+    dict
+        "subset-acc": the share of items whose set is exactly right. "macro-f1": the mean over classes of F1,
+        the harmonic mean of the share of chosen items that have the class and the share of items with the
+        class that are chosen; a class that is neither true nor chosen anywhere does not count. "micro-f1":
+        F1 of all decisions together. "hamming": the share of decisions, yes or no about one class, that are
+        wrong.
+    """
+    true, chosen = np.asarray(y_true, dtype=bool), np.asarray(y_pred, dtype=bool)
+    if true.shape != chosen.shape or true.ndim != 2 or not true.size:
+        raise ValueError(
+            "y_true and y_pred must have one row per item and one column per class, and not be empty, found "
+            f"{true.shape} and {chosen.shape}."
+        )
+    both, either = (true & chosen).sum(axis=0), true.sum(axis=0) + chosen.sum(axis=0)
+    occurs = either > 0
+    return {
+        "subset-acc": float((true == chosen).all(axis=1).mean()),
+        "macro-f1": float((2 * both[occurs] / either[occurs]).mean()) if occurs.any() else float("nan"),
+        "micro-f1": float(2 * both.sum() / either.sum()) if occurs.any() else float("nan"),
+        "hamming": float((true != chosen).mean()),
+    }

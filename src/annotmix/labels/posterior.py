@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pandas as pd
@@ -18,9 +18,13 @@ from annotmix.labels.confusion import Confusion, Floats, Labelled
 from annotmix.labels.err_together import ErrTogether
 from annotmix.labels.evidence import Answer, Evidence, Weights
 from annotmix.labels.forms import labels_alone
+from annotmix.labels.label_sets import LabelSets
 from annotmix.labels.named import class_table, confusion_table, gold_positions, index_of
 from annotmix.labels.names import Index, locate
 from annotmix.labels.soft_labels import SoftLabels
+
+if TYPE_CHECKING:
+    from annotmix.labels.set_posterior import MultiLabelPosterior
 
 #: Probability that an annotator's accuracy lies in its interval.
 COVERAGE = 0.95
@@ -136,26 +140,35 @@ class Posterior:
         )
 
 
+@overload
+def posterior(
+    labels: LabelSets, pred_probs: Any = None, gold: pd.Series | Mapping[Any, Any] | None = None
+) -> MultiLabelPosterior: ...
+@overload
 def posterior(
     labels: Any, pred_probs: Any = None, gold: pd.Series | Mapping[Any, Any] | None = None
-) -> Posterior:
+) -> Posterior: ...
+def posterior(
+    labels: Any, pred_probs: Any = None, gold: pd.Series | Mapping[Any, Any] | None = None
+) -> Posterior | MultiLabelPosterior:
     """The right label of every item with an honest probability, and the reliability of every annotator.
 
     Parameters
     ----------
-    labels : Annotations, long table, label matrix or soft labels
+    labels : Annotations, long table, label matrix, soft labels or LabelSets
         As `fit` takes them.
     pred_probs : array or DataFrame, shape (n_items, n_classes), optional
         Class probabilities of the items, in the order of `labels.items` and `labels.classes`, from a
         classifier that has *not* learnt from them: out of fold, for example by scikit-learn's
-        `cross_val_predict(…, method="predict_proba")`. A DataFrame is matched by its index and columns.
+        `cross_val_predict(…, method="predict_proba")`. A DataFrame is matched by its index and columns. For
+        `LabelSets`: the probability of each class on its own; rows need not sum to 1.
     gold : Series or dict, optional
         Item name → true class, where it is known. These items keep their class, count for annotators, and
-        decide the weights where they are enough.
+        decide the weights where they are enough. For `LabelSets`: item name → list of its classes.
 
     Returns
     -------
-    Posterior
+    Posterior, or MultiLabelPosterior of `LabelSets`
         With `consensus`, `label_quality`, `annotators`, `confusion`, `dependence`, `weights` and
         `likelihood`. Without `pred_probs` it is a shrunken Dawid–Skene.
 
@@ -165,6 +178,10 @@ def posterior(
     >>> result.consensus["label"].tolist()
     ['cat', 'dog', 'cat']
     """
+    if isinstance(labels, LabelSets):
+        from annotmix.labels.set_posterior import set_posterior  # it is built on this module
+
+        return set_posterior(labels, pred_probs, gold)
     items = pred_probs.index if isinstance(pred_probs, pd.DataFrame) else None
     annotations = labels_alone(labels, items)
     p = None if pred_probs is None else _probabilities(pred_probs, annotations)

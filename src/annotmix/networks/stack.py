@@ -56,6 +56,10 @@ class ClassifierStack(nn.Module):
         """log p of every member, shape (n, K, C), of their features h, shape (K, n_hidden, n)."""
         return F.log_softmax(self.head(h).float(), dim=1).permute(2, 0, 1)
 
+    def logits(self, h: Tensor) -> Tensor:
+        """Logits of every member, shape (n, K, C), of their features h, shape (K, n_hidden, n)."""
+        return self.head(h).float().permute(2, 0, 1)  # type: ignore[no-any-return]
+
     def member(self, k: int) -> Classifier:
         """A copy of member k as a classifier of its own."""
         alone = copy.deepcopy(self._plain[0])
@@ -126,6 +130,12 @@ class Committee(Classifier):
         assert self.stack is not None
         return self.stack.member(0)
 
+    def every_logits(self, x: Tensor) -> Tensor:
+        """Logits of all classifiers, shape (n, 1 + K, C), the final one first, of items x, shape (n, ...)."""
+        if self.stack is None:
+            return self.first.logits(self.first.features(x)).unsqueeze(1)
+        return self.stack.logits(self.stack.features(x))
+
     def drop_folds(self) -> None:
         """Drop the others once training is over, unless their probabilities are averaged."""
         if not self.averages:
@@ -145,6 +155,18 @@ class Committee(Classifier):
             for name in [name for name in state_dict if name.startswith(f"{prefix}own.")]:
                 del state_dict[name]
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
+
+class SigmoidCommittee(Committee):
+    """A committee whose classes do not exclude each other: every class has a probability of its own."""
+
+    def log_proba(self, h: Tensor) -> Tensor:
+        """log p that a class belongs to an item, shape (n, C), of features h, shape (n, n_hidden)."""
+        if not self.averages or self.stack is None:
+            return F.logsigmoid(self.first.logits(h))
+        members = h.view(len(h), -1, self._width).permute(1, 2, 0)
+        log_p = F.logsigmoid(self.stack.logits(members))
+        return log_p.logsumexp(dim=1) - math.log(self.stack.n_members)
 
 
 class _Loop(nn.Module):

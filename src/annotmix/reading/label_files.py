@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,13 +15,16 @@ from numpy.typing import NDArray
 from annotmix._common.words import did_you_mean, shorten, some
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.columns import find_column
+from annotmix.labels.label_sets import LabelSets
 from annotmix.reading.annotator_table import UNPARSED, AnnotatorTable, annotators_file, read_annotators
 from annotmix.reading.class_names import offers, with_names, with_spelling
 from annotmix.reading.containers import is_table_name
+from annotmix.reading.decisions import Decisions, is_decisions, true_labels
 from annotmix.reading.formats import FORMATS, Columns, Format, LabelRows
 from annotmix.reading.formats.long import one_per_annotator
 from annotmix.reading.hugging_face import DatasetFiles, is_dataset
 from annotmix.reading.input_files import InputFile, Source
+from annotmix.reading.label_cells import as_sets, join_answers, several_hint
 from annotmix.reading.values import as_ids, as_texts, in_order
 
 _JSON = (".jsonl", ".ndjson", ".json")
@@ -33,7 +37,8 @@ class LabelData:
     Parameters
     ----------
     annotations : Annotations
-        Items, annotators and classes are text; items and annotators in the order of the file.
+        Items, annotators and classes are text; items and annotators in the order of the file. Of sets of
+        classes their `answers`.
     format : str
         The name of the files' format.
     notes : list of str
@@ -45,6 +50,8 @@ class LabelData:
         When each label was given, in seconds since 1970 (UTC), nan where it is unknown.
     used : tuple of str
         Columns of tables that hold annotators, labels, weights and times.
+    sets : LabelSets, optional
+        Answers that may name several classes, where `columns.several` is true.
     unparsed : mapping of annotator to int
         Answers that could not be read as a label, of annotators that have such.
     annotators : AnnotatorTable, optional
@@ -58,6 +65,7 @@ class LabelData:
     sources: list[Source]
     time: NDArray[np.float64] | None = None
     used: tuple[str, ...] = ()
+    sets: LabelSets | None = None
     annotators: AnnotatorTable | None = None
     unparsed: Mapping[str, int] = field(default_factory=dict)
 
@@ -97,7 +105,17 @@ def read_labels(
         raise ValueError(
             f"--annotators names columns of {FORMATS['wide'].title}; {files[0].name!r} is {chosen.title}."
         )
-    annotations, time, changed = _annotations(parts, columns)
+    sets = None
+    if columns.several:
+        if any(part.weight is not None for part in parts):
+            raise ValueError(
+                "--multi-label: answers with several classes have no weights, but there is a column of "
+                "weights; leave it out."
+            )
+        sets, time, changed = join_answers(parts, columns, chosen.name == "long")
+        annotations = sets.answers
+    else:
+        annotations, time, changed = _annotations(parts, columns)
     notes = (
         said
         + [note for file in files for note in file.notes]
@@ -116,6 +134,7 @@ def read_labels(
         sources=[*(file.source("labels") for file in files), *([] if who is None else [who.source])],
         time=time,
         used=tuple(dict.fromkeys(column for part in parts for column in part.used)),
+        sets=sets,
         annotators=who,
         unparsed=unparsed,
     )
@@ -155,7 +174,7 @@ def _with_annotators(columns: Columns) -> tuple[Columns, AnnotatorTable | None]:
 def read_truth(
     path: Path, columns: Columns, role: str = "truth", classes: Sequence[str] = ()
 ) -> tuple[dict[str, str], list[str], Source]:
-    """True labels by item: a table with one row per item.
+    """True labels by item: a table with one row per item, or the decisions of a review.
 
     Parameters
     ----------
@@ -166,6 +185,8 @@ def read_truth(
     classes : sequence of str
         Names of the classes, whose spelling `columns.fold_case` follows.
     """
+    if is_decisions(path):
+        return _decided(path, role)
     file = InputFile(path)
     item = find_column(file.table.columns, "item" if role == "truth" else "id", columns.item, path.name)
     label = find_column(file.table.columns, role, columns.label, path.name)
@@ -184,6 +205,43 @@ def read_truth(
     if not truth:
         raise ValueError(f"{path.name!r} holds no true labels in the columns {item!r} and {label!r}.")
     note = f"{path.name}: true labels in the column {label!r}, items in {item!r}."
+    return truth, [*file.notes, note, *changed, *more], file.source(role)
+
+
+def _decided(path: Path, role: str) -> tuple[dict[str, str], list[str], Source]:
+    """The true labels of a review, as `read_truth` returns them."""
+    with Decisions(path) as decisions:
+        current = decisions.current()
+    truth = true_labels(current)
+    if not truth:
+        raise ValueError(f"{path.name!r} holds no item that reviewers have given a class.")
+    note = f"{path.name}: {len(truth)} true labels from {len(current)} decisions of reviewers."
+    content = "\n".join(sorted(map(repr, current)))
+    source = Source(role, path.name, hashlib.sha256(content.encode()).hexdigest(), len(current))
+    return truth, [note], source
+
+
+def read_true_sets(
+    path: Path, columns: Columns, role: str = "truth"
+) -> tuple[dict[str, tuple[str, ...]], list[str], Source]:
+    """True sets of classes by item: a table with one row per item, or one row per true class.
+
+    An empty list and "(none)" stand for no class. Parameters as in `read_truth`.
+    """
+    file = InputFile(path)
+    item = find_column(file.table.columns, "item" if role == "truth" else "id", columns.item, path.name)
+    label = find_column(file.table.columns, role, columns.label, path.name)
+    if item == label:
+        raise ValueError(f"{path.name!r}: item and true classes must be two columns, found only {item!r}.")
+    items, changed = as_ids(file.table[item])
+    sets, more = as_sets(file.table[label], columns)
+    truth: dict[str, tuple[str, ...]] = {}
+    for name, own in zip(items, sets, strict=True):
+        if name is not None and own is not None:
+            truth[name] = tuple(dict.fromkeys([*truth.get(name, ()), *own]))
+    if not truth:
+        raise ValueError(f"{path.name!r} holds no true classes in the columns {item!r} and {label!r}.")
+    note = f"{path.name}: true classes in the column {label!r}, items in {item!r}."
     return truth, [*file.notes, note, *changed, *more], file.source(role)
 
 
@@ -247,7 +305,8 @@ def _annotations(
             notes.append(f"{len(lost)} labels without an {what} were left out, the first in row {lost[0]}.")
     table = table[~missing.any(axis=1)]
     if table.empty:
-        raise ValueError("There are no labels: no row has an item, an annotator and a label.")
+        hint = " Answers name several classes: --multi-label." if _left_out_several(parts) else ""
+        raise ValueError(f"There are no labels: no row has an item, an annotator and a label.{hint}")
     if all(weighted) and (empty := table["weight"].isna()).any():
         raise ValueError(
             f"{empty.sum()} labels have no weight, the first in row {empty.idxmax()}. Give 1 to labels that "
@@ -269,12 +328,17 @@ def _annotations(
         table, classes=in_order(table["label"]), items=items, annotators=annotators
     )
     notes += offers(table["label"].to_numpy(), columns.fold_case)
+    notes += several_hint(table["label"].to_numpy(), [note for part in parts for note in part.notes])
     if annotations.n_classes > max(50, len(annotations) // 2):
         raise ValueError(
             f"There are {annotations.n_classes} different labels among {len(annotations)}: "
             f"{some(annotations.classes)}. Is this the column of the labels? Name it with --label NAME."
         )
     return annotations, _times(table, annotations) if timed else None, notes
+
+
+def _left_out_several(parts: Sequence[LabelRows]) -> bool:
+    return any("--multi-label" in note for part in parts for note in part.notes)
 
 
 def _times(table: pd.DataFrame, annotations: Annotations) -> NDArray[np.float64]:

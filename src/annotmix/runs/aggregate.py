@@ -16,8 +16,11 @@ from annotmix.labels.annotations import Annotations
 from annotmix.labels.confusion import Floats
 from annotmix.labels.dawid_skene import dawid_skene
 from annotmix.labels.kinds import UNKNOWN
+from annotmix.labels.label_sets import LabelSets, as_tuples
 from annotmix.labels.names import locate
 from annotmix.labels.posterior import annotator_table, posterior
+from annotmix.labels.set_posterior import chance_of_set, set_annotators, vote_by_class
+from annotmix.labels.set_texts import write_set
 from annotmix.reading import Columns, LabelData, read_labels
 from annotmix.reading.class_names import read_rename
 from annotmix.runs.conclusions import disagreement
@@ -31,10 +34,12 @@ class Aggregated(NamedTuple):
     ----------
     items : DataFrame, one row per labelled item
         `item`, `label`, `probability`, `n_labels`, and "P(class)" for every class; without probabilities
-        where the method has none. With `soft`, the labels that the crowd would give.
+        where the method has none. With `soft`, the labels that the crowd would give. Of sets of classes,
+        `label` is a text such as "live|rock", "(none)" for no class, and `probability` the chance that the
+        whole set is right.
     annotators : DataFrame, one row per annotator, best first
-        `annotator`, `accuracy`, its interval `low` and `high`, `n_labels`, and `kind` where a table of
-        annotators says it.
+        `annotator`, `accuracy`, its interval `low` and `high`, `n_labels`; of sets also `sensitivity` and
+        `specificity`; `kind` where a table of annotators says it.
     """
 
     items: pd.DataFrame
@@ -74,6 +79,10 @@ def aggregate_file(
         raise ValueError(f"--soft needs --method posterior, found {method!r}.")
     labelled = read_said(paths, form, columns, rename, say)
     a = labelled.annotations
+    if labelled.sets is not None:
+        if soft:
+            raise ValueError("--soft is for one class per item; leave out --multi-label or --soft.")
+        return _with_kinds(_aggregate_sets(labelled.sets, method, seed), labelled)
     if soft:
         found = posterior(a)
         crowd = found.soft_labels()
@@ -90,10 +99,15 @@ def aggregate_file(
     table["n_labels"] = a.labels_per_item[rows]
     if has_probability:
         table |= {f"P({name})": q[rows, c] for c, name in enumerate(a.classes)}
-    if labelled.annotators is not None:
-        kinds = labelled.annotators.table["kind"].reindex(annotators.index).fillna(UNKNOWN)
-        annotators = annotators.assign(kind=kinds)
-    return Aggregated(pd.DataFrame(table), annotators.reset_index())
+    return _with_kinds(Aggregated(pd.DataFrame(table), annotators.reset_index()), labelled)
+
+
+def _with_kinds(result: Aggregated, labelled: LabelData) -> Aggregated:
+    """The kind of every annotator, where the labels came with a table of annotators."""
+    if labelled.annotators is None:
+        return result
+    kinds = labelled.annotators.table["kind"].reindex(result.annotators["annotator"]).fillna(UNKNOWN)
+    return result._replace(annotators=result.annotators.assign(kind=kinds.to_numpy()))
 
 
 def read_said(
@@ -106,13 +120,33 @@ def read_said(
     if unknown := [name for name in columns.exclude if name not in labelled.used]:
         raise ValueError(f"--exclude {unknown[0]}: the labels have no such column to leave out.")
     a = labelled.annotations
+    n_classes = a.n_classes if labelled.sets is None else labelled.sets.n_classes
     say(
-        f"{len(a)} labels by {a.n_annotators} annotators on {a.n_items} items, {a.n_classes} "
+        f"{len(a)} labels by {a.n_annotators} annotators on {a.n_items} items, {n_classes} "
         f"classes ({labelled.format})."
     )
     for note in labelled.notes:
         say(f"  - {note}")
     return labelled
+
+
+def _aggregate_sets(sets: LabelSets, method: str, seed: int) -> Aggregated:
+    """Sets of classes, one method for every class: those that belong to an item with a chance of one half."""
+    if method == "posterior":
+        q = posterior(sets).q
+    else:
+        q = np.stack([_classes(sets.binary(c), method, seed)[1][:, 1] for c in sets.classes], axis=1)
+    chosen, rows = q >= 0.5, np.flatnonzero(sets.labels_per_item > 0)
+    if method == "mv":
+        chosen = vote_by_class(sets)
+    table: dict[str, object] = {
+        "item": sets.items[rows],
+        "label": [write_set(own) for own in as_tuples(chosen[rows], sets.classes)],
+        "probability": chance_of_set(q, chosen)[rows],
+        "n_labels": sets.labels_per_item[rows],
+    }
+    table |= {f"P({name})": q[rows, c] for c, name in enumerate(sets.classes)}
+    return Aggregated(pd.DataFrame(table), set_annotators(sets, q).reset_index())
 
 
 def _classes(a: Annotations, method: str, seed: int) -> tuple[np.ndarray, Floats, bool]:

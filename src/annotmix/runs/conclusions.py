@@ -38,9 +38,12 @@ class Counts(NamedTuple):
 def counts_of(findings: Findings) -> Counts:
     """The numbers of annotators, items, labelled items, labels and probably wrong labels.
 
-    A soft label, which has several rows, is one label.
+    A soft label, which has several rows, is one label. A set of classes is wrong where it names a class that
+    is probably wrong, or overlooks one: where it is not the set found.
     """
     wrong, n_labels = probably_wrong(findings.labels)
+    if findings.several is not None:
+        wrong = int((findings.labels["label"] != findings.labels["consensus"]).sum())
     labelled = int((findings.items["n_labels"] > 0).sum())
     return Counts(len(findings.annotators), len(findings.items), labelled, n_labels, wrong)
 
@@ -134,8 +137,10 @@ def disagreement(rise: float) -> str:
 def warnings_of(findings: Findings) -> list[str]:
     """Messages that a reader must not miss: labels left out, doubts, useless or leaking features."""
     missed = [note for note in findings.notes if any(part in note for part in ("not help", LEAKS, DECIDES))]
+    # that a whole set is exactly right is seldom sure
+    unsure = doubts(findings.items) if findings.several is None else []
     unmatched = [findings.unmatched.note] if findings.unmatched.note else []
     weights = findings.settings.get("posterior")
     rise = weights.get("rise by votes", 0.0) if isinstance(weights, Mapping) else 0.0
     opinions = [disagreement(rise)] if rise > SURE else []
-    return list(dict.fromkeys([*unmatched, *doubts(findings.items), *missed, *opinions]))
+    return list(dict.fromkeys([*unmatched, *unsure, *missed, *opinions]))

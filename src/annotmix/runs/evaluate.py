@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,9 @@ from annotmix.labels.annotations import ROUNDING, Annotations
 from annotmix.labels.dawid_skene import dawid_skene
 from annotmix.labels.metrics import perf_auroc
 from annotmix.reading import Columns, read_truth
+from annotmix.reading.label_files import read_true_sets
 from annotmix.runs.conclusions import out_of_fold
+from annotmix.runs.evaluate_sets import score_sets
 from annotmix.runs.findings import Findings, is_gold, label_weights
 from annotmix.runs.folder import RunFolder
 from annotmix.runs.kind_tables import with_real_accuracy
@@ -30,10 +33,16 @@ LEAST_LABELS = 5
 
 def evaluate(run: Path, truth: Path, columns: Columns) -> Findings:
     """Score a run on true labels; its files and its report show the scores from then on."""
-    known, notes, source = read_truth(truth, columns)
     folder = RunFolder(run).require()
+    several, known = folder.findings().several is not None, dict[str, Any]()
+    if several:
+        sets, notes, source = read_true_sets(truth, replace(columns, several=True))
+        known.update(sets)
+    else:
+        labels, notes, source = read_truth(truth, columns)
+        known.update(labels)
     with folder.replace() as stage:
-        findings = score(folder.findings(), known)
+        findings = score_sets(folder.findings(), known) if several else score(folder.findings(), known)
         findings = replace(
             findings,
             inputs=[*(own for own in findings.inputs if own["role"] != "truth"), vars(source)],

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from annotmix.runs.confusion_matrices import ConfusionMatrices
 from annotmix.runs.crowd_agreement import CrowdAgreement
+from annotmix.runs.set_findings import SetFindings
 from annotmix.runs.unmatched import NOTHING_UNMATCHED, Unmatched
 
 #: With a mean probability of the labels found below this, labels and classifier say too little.
@@ -80,6 +81,9 @@ class Findings:
         Tables about people, models and rules, where --annotators told them apart.
     agreement : CrowdAgreement, optional
         How far the annotators agree; runs of older versions have none.
+    several : SetFindings, optional
+        What is known about single classes, where items have several. `classes` are then names of sets of
+        classes, such as "live|rock" and "(none)".
     """
 
     title: str
@@ -100,6 +104,17 @@ class Findings:
     unmatched: Unmatched = NOTHING_UNMATCHED
     kinds: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     agreement: CrowdAgreement | None = None
+    several: SetFindings | None = None
+
+    @property
+    def class_names(self) -> list[str]:
+        """Names of the single classes."""
+        return [str(name) for name in self.classes] if self.several is None else self.several.names
+
+    @property
+    def chance(self) -> float:
+        """The accuracy of guessing: a class among all, or yes or no about each class."""
+        return 1 / max(len(self.classes), 1) if self.several is None else 0.5
 
 
 def label_weights(labels: pd.DataFrame) -> NDArray[np.float64]:

@@ -23,7 +23,7 @@ from annotmix._common.schema import (
     require_unique,
 )
 from annotmix.runs.findings import Findings
-from annotmix.runs.result_columns import KIND_TABLES, TABLES, Column
+from annotmix.runs.result_columns import CLASS_TABLES, KIND_TABLES, TABLES, Column
 
 FORMAT = 3
 #: Types of the cells of a column, by the way in which the report shows it.
@@ -35,7 +35,13 @@ _CELLS: dict[str, Any] = {
 }
 #: A share; a mean may lie above 1 by rounding.
 Share = Annotated[float, msgspec.Meta(ge=0, le=1 + 1e-6)]
-_INDEX = {"items": "item", "annotators": "annotator", "history": "epoch", "agreement": "class"}
+_INDEX = {
+    "items": "item",
+    "annotators": "annotator",
+    "history": "epoch",
+    "classes": "class",
+    "agreement": "class",
+}
 
 
 class SavedTable(Strict):
@@ -58,6 +64,13 @@ class SavedTables(Strict):
     labels: SavedTable
     history: SavedTable
     suggestions: SavedTable
+
+
+class SavedSeveral(Strict):
+    """Tables about single classes, where items have several."""
+
+    classes: SavedTable
+    annotators: SavedTable
 
 
 class SavedPreview(Strict):
@@ -135,6 +148,7 @@ class FindingsFile(Strict):
     inputs: list[SavedInput]
     notes: list[str]
     unmatched: SavedUnmatched
+    several: SavedSeveral | None = None
     kinds: dict[str, SavedTable] = msgspec.field(default_factory=dict)
     agreement: SavedAgreement | None = None
     groups: SavedTable | None = None
@@ -154,7 +168,7 @@ def to_frame(name: str, saved: SavedTable) -> pd.DataFrame:
     """A saved table as a DataFrame whose columns are the declared ones."""
     if saved.index != _INDEX.get(name):
         raise ValueError(f"the table {name} has the index {saved.index!r:.60}, expected {_INDEX.get(name)!r}")
-    declared = TABLES | KIND_TABLES
+    declared = TABLES | KIND_TABLES | CLASS_TABLES
     if name in declared:
         kinds = {column.name: _CELLS[column.kind] for column in declared[name] if column.kind != "matrix"}
         needed = {column.name for column in declared[name] if column.needed}
@@ -206,11 +220,31 @@ def require_consistent(findings: Findings) -> None:
     if "crowd" in findings.kinds:  # annotators without labels may be suggested
         known["annotator"] |= set(findings.kinds["crowd"]["annotator"])
     known["class"] = {*findings.classes, ""}  # "" where there is no label or no true class
+    if findings.several is not None:
+        _require_sets(findings)
     for name, columns in (TABLES | KIND_TABLES).items():
         table = getattr(findings, name) if name in TABLES else findings.kinds.get(name, pd.DataFrame())
         for column in columns:
             if table is not None and column.name in table:
                 _require_cells(name, column, table[column.name], known.get(column.kind))
+
+
+def _require_sets(findings: Findings) -> None:
+    """Refuse sets of unknown classes, and tables of classes that are about others."""
+    several = findings.several
+    assert several is not None
+    try:
+        several.members(findings.classes)
+    except KeyError as error:
+        raise ValueError(f"a set names the unknown class {error!s:.60}") from None
+    known = {"class": set(several.names), "annotator": set(findings.annotators.index)}
+    for column, names in known.items():
+        if wrong := set(several.annotators[column]) - names:
+            raise ValueError(f"the table annotator_classes names the unknown {column} {min(wrong)!r:.60}")
+    for name, table in (("classes", several.classes), ("annotator_classes", several.annotators)):
+        for own in CLASS_TABLES[name]:
+            if own.name in table:
+                _require_cells(name, own, table[own.name], None)
 
 
 def _require_cells(table: str, column: Column, cells: pd.Series, known: Iterable[str] | None) -> None:

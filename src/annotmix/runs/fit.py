@@ -10,14 +10,18 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 import annotmix
 from annotmix._common.files import save_array, write_json
 from annotmix._common.spreadsheet import EXPLANATION
+from annotmix.labels.names import locate
 from annotmix.labels.posterior import Posterior
+from annotmix.labels.set_posterior import MultiLabelPosterior
 from annotmix.runs.crowd_agreement import crowd_agreement
 from annotmix.runs.evaluate import score
+from annotmix.runs.evaluate_sets import score_sets
 from annotmix.runs.findings import Findings, Preview, doubts
 from annotmix.runs.folder import RunFolder
 from annotmix.runs.inputs import Inputs, Say, read_inputs, understood_lines
@@ -29,6 +33,7 @@ from annotmix.runs.previews import make_previews
 from annotmix.runs.request import DEFAULT_APPROACH, Request
 from annotmix.runs.result_columns import make_table
 from annotmix.runs.result_tables import classifier_proba, make_tables, with_times
+from annotmix.runs.set_tables import make_set_tables
 from annotmix.runs.storage import FEATURES, write_findings
 from annotmix.runs.suggest import suggest_for
 from annotmix.training.torchrun import by_torchrun
@@ -93,25 +98,34 @@ def _findings(
     model: Model,
     previews: Mapping[str, Preview] | None,
 ) -> Findings:
-    posterior = model.posterior_
-    tables = make_tables(posterior, classifier_proba(model, X))
+    posterior: Any = model.posterior_
+    proba = classifier_proba(model, X)
+    tables: dict[str, Any] = {"classes": np.array([str(name) for name in model.classes_], dtype=object)}
+    if inputs.sets is None:
+        tables |= make_tables(posterior, proba)
+    else:
+        gold = locate(np.array([*inputs.gold, None], dtype=object)[:-1], inputs.sets.items)
+        tables |= make_set_tables(posterior, proba, gold)
+        suggested = pd.DataFrame(columns=["item", "annotator", "gain", "performance"])
     if inputs.times is not None:
         tables["labels"] = with_times(tables["labels"], inputs.times)
-    kinds = kind_tables(posterior, inputs.annotators, inputs.unparsed)
     if inputs.unparsed:
         tables["annotators"] = with_unparsed(tables["annotators"], inputs.unparsed)
-    if kinds:
-        tables["annotators"] = with_kinds(tables["annotators"], kinds["crowd"])
-    suggestions = make_table(
-        "suggestions", suggest_for(posterior, kinds.get("crowd"), SUGGESTIONS, inputs.unmatched.items)
-    )
-    notes = [*inputs.notes, *doubts(tables["items"]), *_evidence(model_name(model), posterior)]
-    notes.extend(posterior.dependence.warnings)
+    kinds: dict[str, pd.DataFrame] = {}
+    if inputs.sets is None:
+        kinds = kind_tables(posterior, inputs.annotators, inputs.unparsed)
+        if kinds:
+            tables["annotators"] = with_kinds(tables["annotators"], kinds["crowd"])
+        suggested = suggest_for(posterior, kinds.get("crowd"), SUGGESTIONS, inputs.unmatched.items)
+    suggestions = make_table("suggestions", suggested)
+    unsure = doubts(tables["items"]) if inputs.sets is None else []
+    notes = [*inputs.notes, *unsure, *_evidence(model_name(model), posterior)]
+    if inputs.sets is None:
+        notes.extend(posterior.dependence.warnings)
     if inputs.unmatched.note:
         notes.insert(0, inputs.unmatched.note)
     findings = Findings(
         title=f"{model_name(model)} on {', '.join(path.name for path in request.labels[:3])}",
-        classes=np.array([str(name) for name in model.classes_], dtype=object),
         **tables,
         history=history(model),
         suggestions=suggestions,
@@ -121,16 +135,18 @@ def _findings(
         notes=notes,
         unmatched=inputs.unmatched,
         kinds=kinds,
-        agreement=crowd_agreement(posterior.annotations),
+        agreement=None if inputs.sets is not None else crowd_agreement(posterior.annotations),
     )
-    return score(findings, inputs.truth) if inputs.truth else findings
+    if not inputs.truth:
+        return findings
+    return score(findings, inputs.truth) if inputs.sets is None else score_sets(findings, inputs.truth)
 
 
-def _evidence(approach: str, posterior: Posterior) -> list[str]:
+def _evidence(approach: str, posterior: Posterior | MultiLabelPosterior) -> list[str]:
     """A note where labels are judged by the labels alone."""
     if posterior.helps:
         return []
-    without, with_classifier, rise = posterior.likelihood
+    without, with_classifier, rise = _likelihood(posterior)
     if np.isnan(rise):
         return [
             f"{approach} has no predictions of items that it has not learnt, so labels are judged by labels "
@@ -157,17 +173,35 @@ def _settings(request: Request, inputs: Inputs, preparation: ItemPreparation, mo
     }
 
 
-def _weights(posterior: Posterior) -> dict[str, Any]:
-    """How much classifier, labels and class shares count, and the mean log-likelihoods that say so."""
-    weights, (without, with_classifier, rise) = posterior.weights, posterior.likelihood
-    return {
-        "classifier": weights.classifier,
-        "correlation": weights.correlation,
-        "shares": weights.shares,
+def _likelihood(posterior: Posterior | MultiLabelPosterior) -> Any:
+    """Log-likelihood of a label from labels alone and with the classifier, and its rise; over all classes."""
+    likelihood = posterior.likelihood
+    return likelihood.mean() if isinstance(likelihood, pd.DataFrame) else likelihood
+
+
+def _weights(posterior: Posterior | MultiLabelPosterior) -> dict[str, Any]:
+    """How much classifier, labels and class shares count, and the mean log-likelihoods that say so.
+
+    Of several classes per item the means over classes.
+    """
+    each = (
+        [own.weights for own in posterior.by_class]
+        if isinstance(posterior, MultiLabelPosterior)
+        else [posterior.weights]
+    )
+    without, with_classifier, rise = _likelihood(posterior)
+    weights = {
+        "classifier": round(float(np.mean([own.classifier for own in each])), 3),
+        "correlation": round(float(np.mean([own.correlation for own in each])), 3),
+        "shares": round(float(np.mean([own.shares for own in each])), 3),
         "likelihood without": float(without),
         "likelihood with": float(with_classifier),
         "helps": posterior.helps,
         "out of fold": not bool(np.isnan(rise)),
+    }
+    if isinstance(posterior, MultiLabelPosterior):
+        return weights
+    return weights | {
         "rise by votes": float(posterior.soft_labels().rise),
         "pairs judged": len(posterior.dependence.pairs),
         "votes": posterior.dependence.n_votes,

@@ -13,7 +13,9 @@ import pandas as pd
 from annotmix._common.words import shorten, some
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.coefficients import percent_agreement
+from annotmix.labels.label_sets import LabelSets
 from annotmix.labels.names import locate
+from annotmix.labels.set_texts import write_set
 from annotmix.reading import (
     AnnotatorTable,
     Columns,
@@ -26,7 +28,9 @@ from annotmix.reading import (
     read_truth,
 )
 from annotmix.reading.class_names import read_rename
+from annotmix.reading.decisions import Decisions, is_decisions
 from annotmix.reading.input_files import Source
+from annotmix.reading.label_files import read_true_sets
 from annotmix.runs.request import Request
 from annotmix.runs.unmatched import Unmatched, find_unmatched
 
@@ -56,7 +60,7 @@ class Inputs:
     annotations : Annotations
         Item n is row n of `items`; items without labels are there too.
     items : Items
-    truth : dict of item to true label
+    truth : dict of item to true label, or to its true classes
         Of --valid, without the items of --gold; empty without it.
     gold : dict of item to true label
         Of --gold, of items that exist; empty without it.
@@ -67,6 +71,8 @@ class Inputs:
     sources : list of Source
     unmatched : Unmatched
         Labels that were left out because their items were not found.
+    sets : LabelSets, optional
+        With --multi-label: the labels; `annotations` are then their answers, and true labels are tuples.
     times : DataFrame, optional
         `item`, `annotator`, `label` and `time`, in seconds since 1970, where the files have times.
     annotators : AnnotatorTable, optional
@@ -77,13 +83,14 @@ class Inputs:
 
     annotations: Annotations
     items: Items
-    truth: dict[str, str]
-    gold: dict[str, str]
+    truth: dict[str, Any]
+    gold: dict[str, Any]
     understood: dict[str, Any]
     notes: list[str]
     sources: list[Source]
     unmatched: Unmatched
     times: pd.DataFrame | None = None
+    sets: LabelSets | None = None
     annotators: AnnotatorTable | None = None
     unparsed: Mapping[str, int] = field(default_factory=dict)
 
@@ -94,19 +101,25 @@ def read_inputs(request: Request, progress: bool) -> Inputs:
     labelled = read_labels(request.labels, request.format, columns)
     items = _read_items(request, labelled, progress)
     annotations, lost = match(labelled.annotations, items)
-    known = _read_known(request, annotations, columns)
+    annotations, dropped = _without_invalid(annotations, request.gold)
+    sets = None if labelled.sets is None else labelled.sets._with(annotations)
+    known = _read_known(request, annotations if sets is None else sets, columns)
+    understood = _understood(labelled, annotations, items, lost)
+    if sets is not None:
+        understood["classes"] = [str(name) for name in sets.classes]
     return Inputs(
         annotations,
         items,
         known.truth,
         known.gold,
-        _understood(labelled, annotations, items, lost),
-        [*labelled.notes, *items.notes, *known.notes, *_remarks(annotations)],
+        understood,
+        [*labelled.notes, *items.notes, *known.notes, *dropped, *_remarks(annotations)],
         [*labelled.sources, *items.sources, *known.sources],
         find_unmatched(
             lost, annotations.items[annotations.labels_per_item == 0].tolist(), items.unclear, items.kind
         ),
         _times(labelled),
+        sets,
         labelled.annotators,
         labelled.unparsed,
     )
@@ -124,30 +137,40 @@ def _columns(request: Request) -> Columns:
         request.text_column,
         request.fold_case,
         {} if request.rename_classes is None else read_rename(request.rename_classes),
+        several=request.multi_label,
+        delimiter=request.delimiter,
+        no_class=request.no_class,
     )
 
 
 def _times(labelled: LabelData) -> pd.DataFrame | None:
     if labelled.time is None:
         return None
+    if labelled.sets is not None:
+        table = labelled.sets.to_long()
+        return table[["item", "annotator"]].assign(label=table["labels"].map(write_set), time=labelled.time)
     return labelled.annotations.to_long()[["item", "annotator", "label"]].assign(time=labelled.time)
 
 
 class _Known(NamedTuple):
     """True labels of --valid and --gold."""
 
-    truth: dict[str, str]
-    gold: dict[str, str]
+    truth: dict[str, Any]
+    gold: dict[str, Any]
     notes: list[str]
     sources: list[Source]
 
 
-def _read_known(request: Request, annotations: Annotations, columns: Columns) -> _Known:
+def _read_known(request: Request, annotations: Annotations | LabelSets, columns: Columns) -> _Known:
     known = _Known({}, {}, [], [])
     for role, path, labels in (("valid", request.valid, known.truth), ("gold", request.gold, known.gold)):
         if path is not None:
             own = replace(columns, item=request.item_column, label=None)
-            found, notes, source = read_truth(path, own, role, list(annotations.classes))
+            found, notes, source = (
+                read_true_sets(path, own, role)
+                if request.multi_label
+                else read_truth(path, own, role, list(annotations.classes))
+            )
             labels.update(found)
             known.notes.extend(notes)
             known.sources.append(source)
@@ -167,7 +190,22 @@ def _read_known(request: Request, annotations: Annotations, columns: Columns) ->
     return _Known(truth, gold, [*known.notes, *notes], known.sources)
 
 
-def match_gold(gold: dict[str, str], annotations: Annotations) -> tuple[dict[str, str], list[str]]:
+def _without_invalid(annotations: Annotations, gold: Path | None) -> tuple[Annotations, list[str]]:
+    """The labels without those of items that reviewers found to be no valid items, and a note about them."""
+    if gold is None or not is_decisions(gold):
+        return annotations, []
+    with Decisions(gold) as decisions:
+        invalid = [item for item in decisions.invalid() if item in set(annotations.items)]
+    if not invalid:
+        return annotations, []
+    note = f"{gold.name}: reviewers found {len(invalid)} items not valid, their labels are left out: "
+    place = locate(np.array(invalid, dtype=object), annotations.items)
+    return annotations.keep(~np.isin(annotations.item, place)), [f"{note}{some(invalid)}."]
+
+
+def match_gold(
+    gold: dict[str, Any], annotations: Annotations | LabelSets
+) -> tuple[dict[str, Any], list[str]]:
     """True labels of the items that exist, and a note about others.
 
     Refuses labels without any existing item, and labels that are no class.
@@ -180,7 +218,8 @@ def match_gold(gold: dict[str, str], annotations: Annotations) -> tuple[dict[str
             f"{some(list(gold))}, the items are {some(list(annotations.items))}."
         )
     kept = {item: label for item, label in gold.items() if item in there}
-    if unknown := sorted(set(kept.values()) - set(annotations.classes)):
+    named = {name for label in kept.values() for name in ([label] if isinstance(label, str) else label)}
+    if unknown := sorted(named - set(annotations.classes)):
         raise ValueError(
             f"--gold has labels that no annotator gave: {some(unknown)}. Known classes are "
             f"{some(annotations.classes)}; correct these labels or leave them out."
@@ -250,6 +289,8 @@ def match(annotations: Annotations, items: Items) -> tuple[Annotations, list[str
     if annotations.n_classes < 2:
         raise ValueError(
             f"All labels are {some(annotations.classes)}; a classifier needs at least two classes."
+            if annotations.classes.dtype == object
+            else "All answers are the same set of classes; there is nothing to learn."
         )
     if not lost:
         return annotations.align(items=items.ids), lost

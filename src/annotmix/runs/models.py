@@ -37,7 +37,7 @@ def train(request: Request, folder: RunFolder, inputs: Inputs, X: Floats, say: S
         raise ValueError(f"--model must be one of {', '.join(MODELS)}, found {request.model!r}.")
     models: list[Model] = [_network(request, folder, inputs, X, say, progress)]
     models += [_crowd(request, kind, inputs, X, say, progress) for kind in NAMES]
-    likelihood = [float(np.exp(model.posterior_.answer.likelihood)) for model in models]
+    likelihood = [float(np.exp(np.mean(model.posterior_.likelihood["with classifier"]))) for model in models]
     best = models[int(np.argmax(likelihood))]
     shown = ", ".join(f"{model_name(m)} {value:.3f}" for m, value in zip(models, likelihood, strict=True))
     note = f"Chose {model_name(best)}: it predicts a label given the others of its item best ({shown})."
@@ -64,7 +64,9 @@ def parameters(model: Model) -> dict[str, Any]:
     """The parameters that the report shows."""
     params = model.get_params(deep=False)
     if isinstance(model, CrowdClassifier):
-        own = {"C": model.estimator_[-1].C} if model.estimator == "logistic" else {}
+        own = (
+            {"C": model.estimator_[-1].C} if model.estimator == "logistic" and not model._learnt_sets else {}
+        )
         return {"estimator": model.estimator, **own, "cv": model.cv, "rounds": model.n_rounds_}
     from annotmix.estimators.parameters import Network
 
@@ -79,7 +81,8 @@ def _crowd(
     model = CrowdClassifier(kind, random_state=request.seed, progress=progress)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*items have no labels.*")  # said already
-        return model.fit(X, inputs.annotations, items=inputs.items.ids, gold=inputs.gold or None)
+        labels = inputs.annotations if inputs.sets is None else inputs.sets
+        return model.fit(X, labels, items=inputs.items.ids, gold=inputs.gold or None)
 
 
 def _network(
@@ -94,6 +97,9 @@ def _network(
     if truth and not known:
         raise ValueError(f"None of the {len(truth)} items in --valid is among the {len(row)} items.")
     validation = (X[[row[item] for item in known]], [truth[item] for item in known]) if known else None
+    if inputs.sets is not None and known:
+        validation, known = None, []
+        inputs.notes.append("With --multi-label, --valid gives scores and does not choose the epoch.")
     model = make_classifier(
         request.approach,
         max_epochs=request.epochs,
@@ -113,7 +119,8 @@ def _network(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*items have no labels.*")  # said already
         try:
-            model.fit(X, inputs.annotations, items=ids, gold=inputs.gold or None, validation=validation)
+            labels = inputs.annotations if inputs.sets is None else inputs.sets
+            model.fit(X, labels, items=ids, gold=inputs.gold or None, validation=validation)
         except ModelFileError as error:
             raise ValueError(
                 f"The unfinished run in {str(folder.path)!r} cannot be resumed: its files or options were "

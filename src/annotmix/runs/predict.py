@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
+from annotmix.labels.label_sets import as_tuples
+from annotmix.labels.set_posterior import chance_of_set
+from annotmix.labels.set_texts import write_set
 from annotmix.reading import Items, read_features, read_images, read_texts
 from annotmix.reading.items import called_like_a_label
 from annotmix.runs.folder import RunFolder
@@ -38,20 +42,29 @@ def predict(
     Returns
     -------
     DataFrame, one row per item
-        `item`, `label`, `probability`, and for every class its probability, "P(class)".
+        `item`, `label`, `probability`, and for every class its probability, "P(class)". Of several classes
+        per item `label` is a set such as "live|rock", and `probability` the chance that it is exactly right.
     list of str
         Notes about how the file was read.
     """
     preparation, model = RunFolder(run).read("preparation", "model")
     items = _read(preparation, file, ids, item_column, text_column, progress)
     proba = model.predict_proba(preparation.transform(items, file.name))
+    several = model._learnt_sets
+    if soft and several:
+        raise ValueError("--soft is for one class per item, and this run has several.")
     if soft:
         proba = model.posterior_.soft_labels().of_new_items(proba)
+    label, probability = model.classes_[proba.argmax(axis=1)], proba.max(axis=1)
+    if several:
+        chosen = proba >= 0.5
+        label = np.array([write_set(own) for own in as_tuples(chosen, model.classes_)], dtype=object)
+        probability = chance_of_set(proba, chosen)
     table = pd.DataFrame(
         {
             "item": items.ids,
-            "label": model.classes_[proba.argmax(axis=1)],
-            "probability": proba.max(axis=1),
+            "label": label,
+            "probability": probability,
             **{f"P({name})": proba[:, column] for column, name in enumerate(model.classes_)},
         }
     )

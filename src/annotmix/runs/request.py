@@ -36,6 +36,9 @@ class Request:
     annotators: tuple[str, ...] = ()
     fold_case: bool = False
     rename_classes: Path | None = None
+    multi_label: bool = False
+    delimiter: str | None = None
+    no_class: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     encoder: str | None = None

@@ -140,6 +140,20 @@ TABLES = {
             "number, or weight, of the labels of items with a known true label",
             needed=False,
         ),
+        Column(
+            "sensitivity",
+            "share",
+            "of several classes per item: share of the right classes that the annotator chose",
+            "Right classes found",
+            needed=False,
+        ),
+        Column(
+            "specificity",
+            "share",
+            "of several classes per item: share of the wrong classes that the annotator left out",
+            "Wrong classes left out",
+            needed=False,
+        ),
         Column("agreement", "share", "mean share of the others' labels that are the same", "Agreement"),
         Column(
             "confusion",
@@ -249,16 +263,50 @@ KIND_TABLES = {
 }
 
 
+#: Tables about single classes, in `SetFindings`, where items have several.
+CLASS_TABLES = {
+    "classes": (
+        Column("class", "text", "the class", "Class"),
+        Column("share", "share", "share of the labelled items that have the class", "Items"),
+        Column("share_chosen", "share", "share of the answers that name the class", "Answers"),
+        Column(
+            "sensitivity", "share", "share of the items with the class where annotators chose it", "Found"
+        ),
+        Column(
+            "specificity",
+            "share",
+            "share of the items without the class where annotators left it out",
+            "Left out rightly",
+        ),
+        Column(
+            "agreement", "share", "chance that two answers about an item agree about the class", "Agreement"
+        ),
+        Column("n_wrong", "count", "number of answers that are probably wrong about the class", "Wrong"),
+    ),
+    "annotator_classes": (
+        Column("annotator", "text", "the annotator", "Annotator"),
+        Column("class", "text", "the class", "Class"),
+        Column("accuracy", "share", "share of answers that are right about the class", "Accuracy"),
+        Column("sensitivity", "share", "share of the items with the class where it was chosen", "Found"),
+        Column(
+            "specificity", "share", "share of the items without the class where it was left out", "Left out"
+        ),
+        Column("n_true", "number", "expected number of items with the class", "Items with it"),
+        Column("n_chosen", "number", "how often the annotator chose the class", "Chosen"),
+    ),
+}
+
+
 def make_table(name: str, values: dict[str, Any] | pd.DataFrame) -> pd.DataFrame:
     """A table with its columns in the order declared; an undeclared column is an error.
 
     Tables of items and annotators are indexed by their first column.
     """
     table = pd.DataFrame(values)
-    declared = [column.name for column in (TABLES | KIND_TABLES)[name]]
+    declared = [column.name for column in (TABLES | KIND_TABLES | CLASS_TABLES)[name]]
     if unknown := set(table.columns) - set(declared):
         raise KeyError(
             f"columns of {name} that annotmix.runs.result_columns does not declare: {sorted(unknown)}"
         )
     table = table[[column for column in declared if column in table]]
-    return table.set_index(declared[0]) if name in ("items", "annotators") else table
+    return table.set_index(declared[0]) if name in ("items", "annotators", "classes") else table

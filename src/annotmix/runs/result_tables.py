@@ -13,6 +13,7 @@ from annotmix.labels.annotations import ROUNDING, Annotations
 from annotmix.labels.coefficients import annotator_agreement
 from annotmix.labels.names import Index, locate
 from annotmix.labels.posterior import Posterior
+from annotmix.labels.set_posterior import MultiLabelPosterior
 from annotmix.reading.times import iso
 from annotmix.runs.confusion_matrices import ConfusionMatrices, entries, frequent_confusions
 from annotmix.runs.result_columns import make_table
@@ -32,7 +33,10 @@ def classifier_proba(model: Model, X: Any) -> Floats:
     such; of others those of the final one.
     """
     p, unseen = model.predict_proba(X), model.unseen_proba_
-    use = (model.posterior_.annotations.labels_per_item > 0) & ~np.isnan(unseen[:, 0])
+    posterior: Any = model.posterior_
+    several = isinstance(posterior, MultiLabelPosterior)
+    labels: Annotations = posterior.label_sets.answers if several else posterior.annotations
+    use = (labels.labels_per_item > 0) & ~np.isnan(unseen[:, 0])
     p[use] = unseen[use]
     return p
 
@@ -59,7 +63,7 @@ def make_tables(posterior: Posterior, classifier: Floats) -> dict[str, Any]:
 def item_table(posterior: Posterior, classifier: Floats) -> pd.DataFrame:
     """One row per item; `classifier` as in `make_tables`."""
     a, consensus = posterior.annotations, posterior.consensus
-    votes = _Votes(a)
+    votes = Votes(a)
     table = consensus.reset_index().assign(
         classifier=a.classes[classifier.argmax(axis=1)],
         votes=votes.texts,
@@ -74,7 +78,7 @@ def item_table(posterior: Posterior, classifier: Floats) -> pd.DataFrame:
     return make_table("items", table)
 
 
-class _Votes:
+class Votes:
     """Votes of every item, most votes first."""
 
     def __init__(self, a: Annotations):
@@ -88,6 +92,7 @@ class _Votes:
 
     @property
     def texts(self) -> list[str]:
+        """The votes of every item, such as "cat (3), dog (1)"."""
         parts: list[list[str]] = [[] for _ in range(self.n_items)]
         for item, label, count in zip(self.item.tolist(), self.label, self.count, strict=True):
             parts[item].append(f"{self.classes[label]} ({count:g})")

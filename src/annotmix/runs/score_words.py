@@ -21,6 +21,24 @@ SCORES = {
     "label-auroc": ("How well wrong labels are told from right ones (label-auroc, 0.5 is guessing)", ".3f"),
     "annotator-rank": ("Rank correlation of annotators’ estimated and real accuracy (annotator-rank)", ".2f"),
     "annotators": ("Annotators in this ranking", ",.0f"),
+    "subset-acc": ("Learnt items whose set of classes is exactly right (subset-acc)", ".1%"),
+    "macro-f1": ("F1 of this run, mean over classes (macro-f1)", ".3f"),
+    "micro-f1": ("F1 of this run over all decisions (micro-f1)", ".3f"),
+    "hamming": ("Decisions about a class that are wrong in this run (hamming)", ".1%"),
+    **{
+        f"{prefix}{name}": (f"{words}: {what}", form)
+        for prefix, words in (
+            ("vote-", "Vote about each class"),
+            ("out-of-fold-", "Classifiers that have not seen the learnt items"),
+            ("clf-", "Classifier on new items"),
+        )
+        for name, what, form in (
+            ("subset-acc", "sets that are exactly right", ".1%"),
+            ("macro-f1", "F1, mean over classes", ".3f"),
+            ("micro-f1", "F1 over all decisions", ".3f"),
+            ("hamming", "decisions that are wrong", ".1%"),
+        )
+    },
     "ece": ("Mean distance of confidence and share of right labels (ece)", ".1%"),
 }
 #: Other ways to find labels, which the run is compared with.
@@ -48,6 +66,12 @@ def score_rows(scores: Mapping[str, float]) -> list[tuple[str, str]]:
 
 def verdict(scores: Mapping[str, float]) -> list[str]:
     """Sentences: which labels are right most often, and whether the run's differ beyond the noise."""
+    if is_known(scores, "subset-acc") and is_known(scores, "vote-subset-acc"):
+        return [
+            f"On {scores['learnt']:,.0f} learnt items with known classes, this run finds exactly the right "
+            f"set for {scores['subset-acc']:.1%}, a vote about each class for "
+            f"{scores['vote-subset-acc']:.1%}."
+        ]
     rivals = [name for name in RIVALS if is_known(scores, f"{name}-gap")]
     if not rivals or not is_known(scores, "consensus-acc"):
         return []
@@ -84,7 +108,7 @@ def classifier_words(scores: Mapping[str, float]) -> list[str]:
             f"Classifiers that have not seen a learnt item classify {scores['out-of-fold-acc']:.1%} of them "
             "right; expect about as much for new items of the same kind."
         )
-    elif scores.get("learnt"):
+    elif scores.get("learnt") and "subset-acc" not in scores:
         sentences.append(
             "For learnt items no accuracy of the classifier is given: it has learnt their labels, and this "
             "run has no predictions by networks that have not seen them."
@@ -94,6 +118,6 @@ def classifier_words(scores: Mapping[str, float]) -> list[str]:
             f"Of {scores['new']:,.0f} new items, which have no labels in the run, the classifier is right "
             f"for {scores['clf-acc']:.1%}."
         )
-    elif "new" in scores:
+    elif "new" in scores and "subset-acc" not in scores:
         sentences.append("No item with a known label is new, so none shows how the classifier does on them.")
     return sentences

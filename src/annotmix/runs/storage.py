@@ -27,6 +27,7 @@ from annotmix.runs.findings_file import (
     to_frame,
 )
 from annotmix.runs.report.run import write_report
+from annotmix.runs.set_findings import SetFindings
 from annotmix.runs.unmatched import Unmatched
 
 #: The CSV files and their contents.
@@ -35,19 +36,43 @@ FILES = {
     "labels.csv": "every label, least likely right first",
     "annotators.csv": "whom to trust",
 }
+#: Further files where items have several classes.
+CLASS_FILES = {
+    "findings/classes.csv": "how often each class is right, chosen and overlooked",
+    "findings/annotator_classes.csv": "how well each annotator knows each class",
+}
 #: The prepared features of a run's items.
 FEATURES = "findings/features.npy"
+#: Probabilities of the classes of every item, where items have several.
+PROBABILITIES = "class-probabilities.npy"
 _AGREEMENT = ("alpha", "low", "high", "fleiss_kappa", "percent")
 _TABLES = ("items", "annotators", "labels", "history", "suggestions")
 
 
 def write_findings(folder: Path, findings: Findings) -> None:
     """Write findings into the folder of a run: CSV files, report, `findings/`."""
-    write_text(folder / "items.csv", to_csv(findings.items, index=True))
+    write_text(folder / "items.csv", to_csv(_with_classes(findings), index=True))
     write_text(folder / "labels.csv", to_csv(findings.labels))
     write_text(folder / "annotators.csv", to_csv(findings.annotators, index=True))
+    if findings.several is not None:
+        write_text(folder / "findings/classes.csv", to_csv(findings.several.classes, index=True))
+        write_text(folder / "findings/annotator_classes.csv", to_csv(findings.several.annotators))
     save_findings(folder / "findings", findings)
     write_report(findings, folder / "report.html")
+
+
+def files_of(findings: Findings) -> dict[str, str]:
+    """The CSV files of a run and their contents."""
+    return FILES if findings.several is None else FILES | CLASS_FILES
+
+
+def _with_classes(findings: Findings) -> pd.DataFrame:
+    """The table of items, and where they have several classes the probability of each."""
+    if findings.several is None:
+        return findings.items
+    columns = [f"P({name})" for name in findings.several.names]
+    p = pd.DataFrame(findings.several.probabilities, index=findings.items.index, columns=columns)
+    return findings.items.join(p)
 
 
 def save_findings(folder: Path, findings: Findings) -> None:
@@ -68,6 +93,12 @@ def save_findings(folder: Path, findings: Findings) -> None:
         "agreement": None if findings.agreement is None else _agreement_to_json(findings.agreement),
         "groups": None if findings.groups is None else _table_to_json(findings.groups),
     }
+    if (several := findings.several) is not None:
+        saved["several"] = {
+            "classes": _table_to_json(several.classes),
+            "annotators": _table_to_json(several.annotators),
+        }
+        save_array(folder / PROBABILITIES, several.probabilities)
     save_array(folder / "confusion.npy", findings.confusion.to_array())
     write_text(folder / "findings.json", json.dumps(saved, ensure_ascii=False, allow_nan=False))
 
@@ -90,6 +121,7 @@ def load_findings(folder: Path) -> Findings:
             inputs=[msgspec.to_builtins(own) for own in saved.inputs],
             notes=saved.notes,
             unmatched=Unmatched(saved.unmatched.note, saved.unmatched.items),
+            several=None if saved.several is None else _several(folder, saved),
             kinds={name: to_frame(name, table) for name, table in saved.kinds.items()},
             agreement=None if saved.agreement is None else _agreement_from_json(saved.agreement),
             groups=None if saved.groups is None else to_frame("groups", saved.groups),
@@ -99,6 +131,19 @@ def load_findings(folder: Path) -> Findings:
     except ValueError as error:
         raise ValueError(f"{str(path)!r} is damaged or not written by annotmix ({error}).") from None
     return findings
+
+
+def _several(folder: Path, saved: FindingsFile) -> SetFindings:
+    assert saved.several is not None
+    p, n_items = load_array(folder / PROBABILITIES), len(saved.tables.items.columns["item"])
+    made = SetFindings(
+        to_frame("classes", saved.several.classes),
+        to_frame("annotator_classes", saved.several.annotators),
+        p,
+    )
+    if p.dtype.kind != "f" or p.shape != (n_items, len(made.classes)) or not ((p >= 0) & (p <= 1)).all():
+        raise ValueError(f"{PROBABILITIES} does not hold probabilities of the classes of every item")
+    return made
 
 
 def _table_to_json(table: pd.DataFrame) -> dict[str, Any]:

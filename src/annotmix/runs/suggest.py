@@ -48,6 +48,12 @@ def suggest(
     """
     if available is not None and annotators is not None:
         raise ValueError("Name the available annotators one by one or in a table, not both.")
+    findings = RunFolder(run).findings()
+    if findings.several is not None:
+        raise ValueError(
+            "annotmix suggest is for one class per item, and this run has several. The items that are least "
+            "sure have the smallest probability in items.csv."
+        )
     posterior, findings = RunFolder(run).read("posterior", "findings")
     unmatched = findings.unmatched
     limits: dict[str, Any] = {"per_item": per_item, "exclude": unmatched.items}

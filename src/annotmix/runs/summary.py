@@ -9,7 +9,10 @@ from annotmix._common.words import shorten
 from annotmix.runs.conclusions import counts_of, extremes, rests_on, warnings_of
 from annotmix.runs.findings import Findings
 from annotmix.runs.score_words import classifier_words, score_rows, verdict
-from annotmix.runs.storage import FILES
+from annotmix.runs.storage import files_of
+
+#: What is said of answers with several classes that are not the set found.
+WRONG_SETS = "name a class that is probably wrong, or overlook one"
 
 
 def summary(findings: Findings, out: Path) -> dict[str, Any]:
@@ -20,12 +23,12 @@ def summary(findings: Findings, out: Path) -> dict[str, Any]:
         "items": counts.items,
         "labelled items": counts.labelled,
         "annotators": counts.annotators,
-        "classes": list(findings.classes),
+        "classes": findings.class_names,
         "labels": counts.labels,
         "labels more likely wrong than right": counts.wrong,
         "items whose label differs from the majority": int(findings.items["differs"].sum()),
         "scores": dict(findings.scores),
-        "files": {name: str(out / name) for name in (*FILES, "report.html", "run.json")},
+        "files": {name: str(out / name) for name in (*files_of(findings), "report.html", "run.json")},
         "notes": findings.notes,
     }
 
@@ -36,15 +39,18 @@ def summary_lines(findings: Findings, out: Path) -> list[str]:
     labels, wrong = figures["labels"], figures["labels more likely wrong than right"]
     return [
         "What was found",
-        f"  {wrong} of {labels} labels ({wrong / max(labels, 1):.0%}) are more likely wrong than right.",
+        f"  {wrong} of {labels} labels ({wrong / max(labels, 1):.0%}) "
+        f"{'are more likely wrong than right' if findings.several is None else WRONG_SETS}.",
         f"  {figures['items whose label differs from the majority']} of {figures['labelled items']} "
         "items get another label than most annotators gave.",
         f"  {_whom_to_trust(findings)}",
         *(f"  {sentence}" for sentence in [rests_on(findings), *warnings_of(findings)] if sentence),
         *score_lines(findings),
-        *(f"  {out / name}: {what}" for name, what in FILES.items()),
+        *(f"  {out / name}: {what}" for name, what in files_of(findings).items()),
         f"  {out / 'report.html'}: all of it to look at",
-        f"Next: annotmix suggest {out} --budget 200   annotmix predict {out} FILE",
+        f"Next: annotmix suggest {out} --budget 200   annotmix predict {out} FILE"
+        if findings.several is None
+        else f"Next: annotmix predict {out} FILE",
     ]
 
 

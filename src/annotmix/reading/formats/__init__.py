@@ -45,6 +45,12 @@ class Columns:
         Make one class of labels that differ only in upper and lower case or in spaces.
     rename : mapping of label to class
         Other names for labels; "" makes one a missing label.
+    several : bool
+        Read answers that may name several classes: every label is then a tuple of classes.
+    delimiter : str, optional
+        Separates classes in a cell; by default it is recognised.
+    no_class : tuple of str
+        Words for an answer without a class, besides an empty list and "(none)".
     known : tuple of str
         The annotators in a file that `annotators` named; columns of these names are annotators, no others.
     """
@@ -59,6 +65,9 @@ class Columns:
     text: str | None = None
     fold_case: bool = False
     rename: Mapping[str, str] = field(default_factory=dict)
+    several: bool = False
+    delimiter: str | None = None
+    no_class: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
 
 
@@ -69,6 +78,7 @@ class LabelRows:
     Parameters
     ----------
     item, annotator, label : array of str or None, shape (n,)
+        With `Columns.several`, a label is a tuple of classes, which may be empty, or None.
     notes : list of str
         Notes about what was read, changed and left out.
     texts : mapping of item to text

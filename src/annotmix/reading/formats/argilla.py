@@ -62,7 +62,7 @@ def _read(name: str, records: list[Record], columns: Columns) -> LabelRows:
     responses = [list(_responses(record)) for record in records]
     questions = list(dict.fromkeys(own.question for listed in responses for own in listed))
     question = choose_question(questions, columns.label, name, "responses")
-    labels, unknown = Collector(columns.missing), False
+    labels, unknown = Collector(columns), False
     for number, (record, listed) in enumerate(zip(records, responses, strict=True)):
         item = _item(record, columns.item, number, f"{name}, record {number}")
         labels.text(item, _text(record))
@@ -74,11 +74,21 @@ def _read(name: str, records: list[Record], columns: Columns) -> LabelRows:
                 labels.leave_out(f"{own.status:.20} responses")
             elif any(isinstance(value, dict | list) for value in values):
                 labels.leave_out("responses that are no class")
-            elif len(values) != 1 or values[0] in (None, ""):
-                labels.leave_out("responses with several classes" if len(values) > 1 else "empty responses")
+            elif columns.several and own.value in (None, ""):
+                labels.leave_out("empty responses")  # a question without an answer; [] is one without a class
+            elif not columns.several and len(values) == 1 and values[0] in (None, ""):
+                labels.leave_out("empty responses")
             else:
-                labels.add(item, own.annotator, values[0], own.time)
-                unknown |= own.status is None
+                labels.add_choices(
+                    item,
+                    own.annotator,
+                    values,
+                    own.time,
+                    "responses",
+                    "with several classes",
+                    "without a class",
+                )
+                unknown |= own.status is None and (columns.several or len(values) == 1)
     notes = [f"{name}: Argilla's records, responses to {question!r}."]
     if unknown:
         notes.append(

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from annotmix._common.words import some
-from annotmix.labels.columns import find_column
+from annotmix.labels.columns import find_column, guess_column
 from annotmix.reading.formats import Columns, LabelRows
 from annotmix.reading.formats.records import (
     Collector,
@@ -36,6 +36,8 @@ def recognises(file: InputFile, columns: Columns) -> bool:
     """Whether records hold classes, or a table has doccano's columns, and no field names the annotator."""
     if columns.annotator is not None or file.path.is_dir():
         return False
+    if columns.several and file.records and guess_column(list(file.records[0]), "annotator") is not None:
+        return False  # a table with one row per answer, whose labels are lists
     if file.records is None:
         return set(_COLUMNS) <= set(file.table.columns)
     return most_records(file, _is_entry)
@@ -52,7 +54,7 @@ def _is_old(record: Record) -> bool:
 
 
 def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
-    """The one class that each annotator gave an item."""
+    """The classes that each annotator gave an item."""
     names = [file.path.stem for file in files]
     if len(set(names)) < len(names):
         raise ValueError(
@@ -84,7 +86,7 @@ def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
     by_text = columns.item is None and _ids_differ(by_annotator)
     if by_text:
         notes.append("The same id has different texts in different files; texts tell items apart.")
-    labels, numbers = Collector(columns.missing), dict[str, str]()
+    labels, numbers = Collector(columns), dict[str, str]()
     for annotator, records in by_annotator.items():
         for number, record in enumerate(records):
             where = f"{annotator}, entry {number}"
@@ -100,10 +102,10 @@ def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
                 item = identifier(record, (columns.item or "id",), where)
             labels.text(item, text)
             classes = _classes(record, columns.label, where)
-            if len(classes) == 1:
-                labels.add(item, annotator, classes[0])
+            if not classes:  # the export has the same for items that nobody has looked at
+                labels.leave_out("entries without a class")
             else:
-                labels.leave_out("entries with several classes" if classes else "entries without a class")
+                labels.add_choices(item, annotator, classes, None, "entries", "with several classes", "")
     return [labels.rows(*notes)]
 
 

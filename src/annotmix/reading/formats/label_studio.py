@@ -52,8 +52,8 @@ def _is_task(record: Record) -> bool:
 
 
 def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
-    """The newest choice of each annotator for each task."""
-    labels, annotations, notes = Collector(columns.missing), list[_Annotation](), list[str]()
+    """The newest choice of each annotator for each task; of several classes, also the choice of none."""
+    labels, annotations, notes = Collector(columns), list[_Annotation](), list[str]()
     for file in files:
         read_one = _read_table if is_table(file) else _read_tasks
         notes += read_one(file, columns, labels, annotations)
@@ -134,11 +134,11 @@ def _add_newest(labels: Collector, annotations: Iterable[_Annotation]) -> None:
         for place, (name, own) in enumerate(zip(names, listed, strict=True)):
             if name is not None and newest[name] != place:
                 labels.leave_out("annotations with a newer one by the same annotator for the same item")
-            elif len(own.choices) == 1:
-                labels.add(own.item, own.annotator, own.choices[0], own.time)
             else:
-                what = "with several choices" if own.choices else "without a choice"
-                labels.leave_out(f"annotations {what}")
+                labels.add_choices(
+                    own.item, own.annotator, own.choices, own.time,
+                    "annotations", "with several choices", "without a choice",
+                )  # fmt: skip
 
 
 def _or_least(number: float) -> float:

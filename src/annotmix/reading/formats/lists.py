@@ -29,14 +29,14 @@ def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
 def _read(file: InputFile, columns: Columns) -> LabelRows:
     annotator, label = _columns(file, columns)
     if annotator is None or label is None:
-        listed = _of_lists(file.records or [])
+        listed = _of_lists(file.records or [], columns.several)
         raise ValueError(
             f"{file.name!r} has no lists of {'annotators' if annotator is None else 'labels'}; the columns "
             f"with lists are: {some(listed, 12) or 'none'}. Name them with --annotator and --label."
         )
     records = records_of(file)
     item = columns.item or guess_column(list(records[0]), "item")
-    labels = Collector(columns.missing)
+    labels = Collector(columns)
     for number, record in enumerate(records):
         name = str(number) if item is None else identifier(record, (item,), f"{file.name}, row {number}")
         labels.text(name, first_text({key: value for key, value in record.items() if key != item}))
@@ -57,7 +57,7 @@ def _read(file: InputFile, columns: Columns) -> LabelRows:
 
 def _columns(file: InputFile, columns: Columns) -> tuple[str | None, str | None]:
     """The columns of the annotators and the labels, None for one that is not there."""
-    listed = _of_lists(file.records or [])
+    listed = _of_lists(file.records or [], columns.several)
     named = {"annotator": columns.annotator, "label": columns.label}
     annotator, label = (
         own if own in listed else _guess(listed, role) if own is None else None for role, own in named.items()
@@ -65,19 +65,21 @@ def _columns(file: InputFile, columns: Columns) -> tuple[str | None, str | None]
     return annotator, label if label != annotator else None
 
 
-def _of_lists(records: list[Record]) -> list[str]:
-    """The columns with a list of single values in most of the first rows."""
+def _of_lists(records: list[Record], nested: bool = False) -> list[str]:
+    """The columns with a list of single values, or with `nested` of lists, in most of the first rows."""
     head = records[:20]
     return [
-        str(key) for key in dict.fromkeys(key for record in head for key in record) if _is_listed(head, key)
+        str(key)
+        for key in dict.fromkeys(key for record in head for key in record)
+        if _is_listed(head, key, nested)
     ]
 
 
-def _is_listed(head: list[Record], key: str) -> bool:
+def _is_listed(head: list[Record], key: str, nested: bool) -> bool:
     present = [record[key] for record in head if record.get(key) is not None]
     lists = [value for value in present if isinstance(value, list)]
     flat = not any(isinstance(part, list | dict) for value in lists for part in value)
-    return len(lists) * 2 > len(present) and flat
+    return len(lists) * 2 > len(present) and (flat or nested)
 
 
 def _guess(listed: list[str], role: str) -> Any:

@@ -18,6 +18,7 @@ from annotmix.reading.containers import base_name
 from annotmix.reading.formats import Columns, LabelRows
 from annotmix.reading.formats.annotator_columns import choose_annotators
 from annotmix.reading.input_files import InputFile
+from annotmix.reading.label_cells import as_sets
 from annotmix.reading.texts import item_texts
 from annotmix.reading.times import label_times
 from annotmix.reading.values import as_ids, as_labels, as_texts
@@ -102,7 +103,8 @@ def _read(file: InputFile, columns: Columns, annotator_name: str | None) -> Labe
         annotator, more = as_ids(table[found["annotator"]], "annotator")
     else:
         annotator, more = np.full(len(table), annotator_name, dtype=object), []
-    label, most = as_labels(table[found["label"]], columns.missing)
+    cells = table[found["label"]]
+    label, most = as_sets(cells, columns) if columns.several else as_labels(cells, columns.missing)
     notes += [*changed, *more, *most]
     weight, weight_column = _weights(table, columns.weight, name, notes)
     rest = table.drop(columns=list({*found.values()} - {found["item"]}))

@@ -50,7 +50,7 @@ def _read(name: str, records: list[Record], columns: Columns) -> LabelRows:
         if not _is_choice(record) and record.get("label") is not None
     }
     binary = next(iter(offered)) if len(offered) == 1 else None
-    labels, annotators = Collector(columns.missing), set[Any]()
+    labels, annotators = Collector(columns), set[Any]()
     for number, record in enumerate(records):
         item = _item(record, columns.item, f"{name}, entry {number}")
         labels.text(item, first_text(record))
@@ -64,11 +64,15 @@ def _read(name: str, records: list[Record], columns: Columns) -> LabelRows:
         if answer not in ("accept", "reject"):
             labels.leave_out("ignored answers")
         elif _is_choice(record):
+            if answer == "reject" and columns.several:
+                labels.leave_out("rejected tasks")
+                continue
             chosen = record["accept"] if answer == "accept" else []
-            if len(chosen) == 1:
-                labels.add(item, annotator, chosen[0], time)
-            else:
-                labels.leave_out("answers with several choices" if chosen else "answers without a choice")
+            labels.add_choices(
+                item, annotator, chosen, time, "answers", "with several choices", "without a choice"
+            )
+        elif columns.several:
+            labels.leave_out("answers about a single label (they say nothing about the others)")
         elif record.get("label") is None:
             labels.leave_out("answers without a label")
         elif answer == "accept":

@@ -10,8 +10,9 @@ import numpy as np
 
 from annotmix._common.words import some
 from annotmix.labels.columns import ALIASES
-from annotmix.reading.formats import LabelRows
+from annotmix.reading.formats import Columns, LabelRows
 from annotmix.reading.input_files import InputFile, Record
+from annotmix.reading.label_cells import as_sets
 from annotmix.reading.times import as_seconds
 from annotmix.reading.values import LONGEST_TEXT, as_ids, as_texts, readable
 
@@ -21,21 +22,38 @@ class Collector:
 
     Parameters
     ----------
-    missing : tuple of str
-        Labels that stand for no label, as in `Columns`.
+    columns : Columns, optional
+        Its `missing` are labels that stand for no label. With `several`, labels are lists of classes.
     """
 
-    def __init__(self, missing: tuple[str, ...] = ()) -> None:
-        self._missing = ("nan", *missing)
+    def __init__(self, columns: Columns | None = None) -> None:
+        self._columns = columns or Columns()
         self._rows: list[tuple[str, Any, Any]] = []
         self._times: list[float] = []
         self._texts: dict[str, str] = {}
         self._left_out = Counter[str]()
+        self._several = False
 
     def add(self, item: str, annotator: Any, label: Any, time: Any = None) -> None:
-        """Add a label; `time` is anything that `as_seconds` reads."""
+        """Add a label, or a list of classes; `time` is anything that `as_seconds` reads."""
         self._rows.append((item, annotator, label))
         self._times.append(as_seconds(time))
+
+    def add_choices(
+        self, item: str, annotator: Any, choices: list[Any], time: Any, answers: str, several: str, none: str
+    ) -> None:
+        """Add an answer with any number of classes: all of them, or the one where only one is wanted.
+
+        `answers` is what a tool calls its answers, `several` and `none` are the ends of messages about those
+        that are left out: "with several choices".
+        """
+        if self._columns.several:
+            self.add(item, annotator, choices, time)
+        elif len(choices) == 1:
+            self.add(item, annotator, choices[0], time)
+        else:
+            self.leave_out(f"{answers} {several if choices else none}")
+            self._several |= bool(choices)
 
     def leave_out(self, what: str) -> None:
         """Count something that gives no label, in the plural: "cancelled annotations"."""
@@ -49,10 +67,16 @@ class Collector:
     def rows(self, *notes: str) -> LabelRows:
         """All labels as text."""
         said = [*notes, *(f"{count} {what} were left out." for what, count in self._left_out.items())]
+        if self._several:
+            said.append("--multi-label reads answers with several classes.")
         columns = []
         for number, what in enumerate(("item's id", "annotator", "label")):
-            missing = self._missing if what == "label" else ("nan",)
-            texts, changed = as_texts([row[number] for row in self._rows], what, missing)
+            values = [row[number] for row in self._rows]
+            if what == "label" and self._columns.several:
+                texts, changed = as_sets(values, self._columns, split=False)
+            else:
+                missing = ("nan", *self._columns.missing) if what == "label" else ("nan",)
+                texts, changed = as_texts(values, what, missing)
             columns.append(texts)
             said += changed
         item, annotator, label = columns

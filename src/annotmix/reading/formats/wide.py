@@ -12,6 +12,7 @@ from annotmix.labels.columns import find_column, guess_column, near_column
 from annotmix.reading.formats import Columns, LabelRows
 from annotmix.reading.formats.annotator_columns import Choice, choose_annotators
 from annotmix.reading.input_files import InputFile
+from annotmix.reading.label_cells import as_sets
 from annotmix.reading.texts import item_texts
 from annotmix.reading.values import as_ids, as_labels, unparsed_answers
 
@@ -37,6 +38,8 @@ def recognises(file: InputFile, columns: Columns) -> bool:
     if key in names and len(names) > 2 and near is None and not table[key].duplicated().any():
         annotators = choose_annotators(table, key, columns).annotators
         head = table[annotators].head(1000).to_numpy(dtype=object).reshape(-1)
+        if columns.several:
+            head = np.array([name for own in as_sets(head, columns)[0] if own for name in own], dtype=object)
         distinct = {str(cell).strip() for cell in head if cell is not None} - {"", "nan"}
         if len(annotators) > 1 and len(distinct) <= max(30, len(head) // 20):
             return True
@@ -69,7 +72,7 @@ def _read(name: str, table: pd.DataFrame, columns: Columns) -> LabelRows:
         )
     items, changed = as_ids(table[key])
     cells = table[annotators].to_numpy(dtype=object).reshape(-1)
-    label, more = as_labels(cells, columns.missing)
+    label, more = as_sets(cells, columns) if columns.several else as_labels(cells, columns.missing)
     unparsed = unparsed_answers(cells, columns.missing)  # an empty cell is no answer
     notes = [
         f"{name}: one row per item and one column per annotator ({some(annotators)}); items are named by the "
@@ -78,7 +81,7 @@ def _read(name: str, table: pd.DataFrame, columns: Columns) -> LabelRows:
         *changed,
         *more,
     ]
-    present = {text for text in label if text is not None}
+    present = {text for text in label if isinstance(text, str)}
     if "-1" in present and all(text.isdecimal() for text in present - {"-1"}):
         notes.append(f"-1 was read as no label ({int((label == '-1').sum())} cells).")
         label[label == "-1"] = None

@@ -26,15 +26,19 @@ MOST_ANNOTATORS = 30
 
 def balance(findings: Findings) -> Content:
     """Share of every class among votes and among the labels found."""
-    votes = _shares(findings.labels, findings.classes)
-    after = _shares(findings.items[findings.items["n_labels"] > 0], findings.classes)
+    if (several := findings.several) is not None:
+        votes, after = several.classes["share_chosen"], several.classes["share"]
+    else:
+        votes = _shares(findings.labels, findings.classes)
+        after = _shares(findings.items[findings.items["n_labels"] > 0], findings.classes)
+    classes = findings.class_names
     change = (after - votes).abs().sort_values(ascending=False, kind="stable")
-    shown = [name for name in findings.classes if name in set(change.index[:MOST_CLASSES])]
+    shown = [name for name in classes if name in set(change.index[:MOST_CLASSES])]
     largest = change.index[0]
     cut = (
         ""
-        if len(shown) == len(findings.classes)
-        else f" Of {len(findings.classes)} classes the chart has the {len(shown)} that change most."
+        if len(shown) == len(classes)
+        else f" Of {len(classes)} classes the chart has the {len(shown)} that change most."
     )
     high = min(4 * svg.round_up(max(votes.max(), after.max(), 0.02) / 4), 1.0)  # four round steps
     return [
@@ -62,7 +66,7 @@ def balance(findings: Findings) -> Content:
             table(
                 "Share of every class",
                 ["Class", "Votes", "Labels found"],
-                [[named(name), f"{votes[name]:.1%}", f"{after[name]:.1%}"] for name in findings.classes],
+                [[named(name), f"{votes[name]:.1%}", f"{after[name]:.1%}"] for name in classes],
             ),
         ),
     ]
@@ -175,7 +179,7 @@ def _accuracy(findings: Findings) -> Content:
                 list(most["accuracy"]),
                 list(most["real_accuracy"]),
                 "Dot plot: estimated and real accuracy of annotators, as in the table below",
-                chance=1 / len(findings.classes),
+                chance=findings.chance,
                 bars=list(zip(most["low"], most["high"], strict=True)),
             ),
         ),

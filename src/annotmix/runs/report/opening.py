@@ -10,7 +10,7 @@ from annotmix.runs.conclusions import Counts, counts_of, extremes, rests_on, war
 from annotmix.runs.findings import Findings, label_weights
 from annotmix.runs.report.formatting import between, count, named, whole
 from annotmix.runs.report.markup import Markup, element
-from annotmix.runs.score_words import RIVALS, is_known
+from annotmix.runs.score_words import RIVALS, is_known, verdict
 
 #: From here on a label counts as sure; below the second as in doubt.
 SURE, DOUBT = 0.95, 0.6
@@ -43,7 +43,7 @@ def _lead(findings: Findings, counts: Counts) -> str:
     weighed = rests_on(findings) or "Every label was weighed by who gave it and by what the item looks like."
     return (
         f"{count(counts.annotators, 'annotator')} gave {count(counts.labels, 'label')} of "
-        f"{len(findings.classes)} classes to {count(counts.labelled, 'item')}{per_item}.{rest}"
+        f"{len(findings.class_names)} classes to {count(counts.labelled, 'item')}{per_item}.{rest}"
         f"{f' The classifier is {shorten(approach)}.' if approach else ''} {weighed}"
     )
 
@@ -77,6 +77,8 @@ def _checked(findings: Findings) -> list[str]:
         where = "Where labels are known" if n is None else f"On {whole(n)} items with known labels"
         rivals = [f", {name} for {scores[key]:.1%}" for name, key in _rival_scores(findings)]
         sentences.append(f"{where}, this run is right for {scores['consensus-acc']:.1%}{''.join(rivals)}.")
+    if is_known(scores, "subset-acc"):
+        sentences += verdict(scores)
     if is_known(scores, "clf-acc"):
         sentences.append(
             f"Of {whole(scores.get('new'))} new items it classifies {scores['clf-acc']:.1%} right."
@@ -119,10 +121,10 @@ def _trust(findings: Findings) -> list[object]:
     if not len(accuracy):
         return ["This approach has no opinion about annotators."]
     low, high = accuracy.quantile([0.25, 0.75])
-    chance = 1 / max(len(findings.classes), 1)
+    chance = findings.chance
     guessing = int((findings.annotators["low"] <= chance).sum())
     told = (
-        f" {count(guessing, 'annotator')} cannot be told from guessing (1 in {len(findings.classes)})."
+        f" {count(guessing, 'annotator')} cannot be told from guessing (1 in {round(1 / chance)})."
         if guessing
         else " All are better than guessing."
     )
@@ -192,7 +194,7 @@ def _counted_top(findings: Findings) -> tuple[str, str, float] | None:
 def _next(findings: Findings) -> list[object]:
     suggestions = findings.suggestions
     if not len(suggestions):
-        return ["There are no suggestions."]
+        return [_no_suggestions(findings)]
     first = suggestions.iloc[0]
     return [
         "First ask annotator ",
@@ -204,6 +206,12 @@ def _next(findings: Findings) -> list[object]:
         "are ready.",
         _more("suggestions", "Questions to ask"),
     ]
+
+
+def _no_suggestions(findings: Findings) -> str:
+    if findings.several is None:
+        return "There are no suggestions."
+    return "Suggestions are made for one class per item; here, begin with the items that are least sure."
 
 
 def _more(section: str, text: str) -> Markup:

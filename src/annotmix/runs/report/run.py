@@ -23,6 +23,7 @@ from annotmix.runs.report.over_time import over_time
 from annotmix.runs.report.page import page, section, table
 from annotmix.runs.report.payload import ShownTable, payload, shown_tables
 from annotmix.runs.report.people_and_models import people_and_models
+from annotmix.runs.report.single_classes import single_classes
 from annotmix.runs.result_columns import Column
 
 #: Rows of a table without a script, as in the preview of a mail.
@@ -56,6 +57,7 @@ def run_page(findings: Findings) -> str:
         "agreement": ("How far annotators agree", agreement(findings)),
         "disputed": ("Items where the crowd disagrees", _disputed(findings, shown["disputed"])),
         "items": ("All items", [*_items(findings, shown["items"]), *_pictures(data)]),
+        "classes": ("Classes one by one", single_classes(findings)),
         "balance": ("Classes before and after", balance(findings)),
         "learning": ("Learning curves", learning(findings)),
         "checked": ("Checked against known labels", checked(findings)),
@@ -99,6 +101,12 @@ def _labels(findings: Findings, shown: ShownTable) -> Content:
         return ["There are no labels."]
     counts = counts_of(findings)
     verb = "is" if counts.wrong == 1 else "are"
+    wrong = f"{whole(counts.wrong)} of {whole(counts.labels)} {verb} more likely wrong than right."
+    if findings.several is not None:
+        wrong = (
+            f"{whole(counts.wrong)} of {whole(counts.labels)} are not the set found: they name a class that "
+            "is probably wrong, or overlook one."
+        )
     which = (
         "All are here"
         if len(shown.rows) == len(labels)
@@ -106,7 +114,7 @@ def _labels(findings: Findings, shown: ShownTable) -> Content:
     )
     return [
         "Of every label the model says how likely it is right, from the item and from all its "
-        f"labels. {whole(counts.wrong)} of {whole(counts.labels)} {verb} more likely wrong than right. "
+        f"labels. {wrong} "
         f"{which}, the least trusted first.",
         _table(findings, "labels", "Labels, least likely right first", shown),
     ]
@@ -167,7 +175,7 @@ def _suggestions(findings: Findings, shown: ShownTable) -> Content:
     note = findings.unmatched.note
     warning = [element("p", shorten(note, 1000), class_="warning")] if note else []
     if not n:
-        return [*warning, "There are no suggestions."]
+        return [] if findings.several is not None else [*warning, "There are no suggestions."]
     cut = "" if len(shown.rows) == n else f" The best {whole(len(shown.rows))} of {whole(n)} are here."
     return [
         *warning,
