@@ -128,6 +128,11 @@ def table(
     )
 
 
+def scrolling_table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Markup:
+    """A table that scrolls on a narrow screen, so that the page does not."""
+    return element("div", table(caption, columns, rows), class_="scroll")
+
+
 def source(names: Sequence[str]) -> Markup:
     """Files of this package as one text."""
     return Markup("\n".join((files("annotmix.runs.report") / name).read_text("utf-8") for name in names))
