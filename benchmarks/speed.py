@@ -26,7 +26,7 @@ PAGE = HERE.parent / "docs" / "performance.md"
 #: Where the table of aims stands on the page, and that of growth.
 AIMS_BEGIN, BEGIN = "<!-- aims: benchmarks/speed.py -->", "<!-- figures: benchmarks/speed.py -->"
 END = "<!-- end of figures -->"
-#: Rows of finished cases, and the load of the machine meanwhile.
+#: Where rows of finished cases are kept.
 KEPT = HERE.parent / "build" / f"bench-speed-{date.today()}.json"
 #: The functions of `speed_aims`, each of which returns rows (what, before, aim, measured, seconds).
 AIMS = (
@@ -137,6 +137,11 @@ def machine() -> str:
     )
 
 
+def finished() -> dict[str, Any]:
+    """Rows of the cases that were measured today, and the load of the machine meanwhile."""
+    return json.loads(KEPT.read_text()) if KEPT.exists() else {}  # type: ignore[no-any-return]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -147,23 +152,23 @@ def main() -> None:
         "--only", nargs="+", choices=[*AIMS, *CASES], help="measure these, and leave the page alone"
     )
     args = parser.parse_args()
-    kept: dict[str, Any] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     for name in args.only or [*AIMS, *CASES]:
-        if name in kept and not args.only:
+        if name in finished() and not args.only:
             continue
         started = time.perf_counter()
         if name in AIMS:
             table: Any = aims(name, args.data, args.before)
         else:
             table = rows(name, [call(function, given, args.data) for function, given in CASES[name]])
-        kept[name] = {"rows": table, "load": os.getloadavg()[1]}
+        done = finished() | {name: {"rows": table, "load": os.getloadavg()[1]}}
         KEPT.parent.mkdir(exist_ok=True)
-        KEPT.write_text(json.dumps(kept, ensure_ascii=False, indent=1))
+        KEPT.write_text(json.dumps(done, ensure_ascii=False, indent=1))
         for row in table:
             print(" | ".join(row), flush=True)
         print(f"  [{name}: {time.perf_counter() - started:.0f} s]", file=sys.stderr)
     if args.only:
         return
+    kept = finished()
     loads = [case["load"] for case in kept.values()]
     load = f"load average {min(loads):.0f} to {max(loads):.0f}"
     header = ("work", "before", "aim", "measured")

@@ -218,10 +218,11 @@ def two_processes(folder: str | None) -> list[Row]:
 
     titles = {"resnet18": "ResNet-18, batches of 64", "mlp": "layers of 2048 and 2048, batches of 512"}
     rows: list[Row] = []
-    for name, f in measure(2).items():
+    for name, f in measure().items():
         told = (
-            f"CPU per step and process {f['cpu 2'] / f['cpu 1']:.2f} times; clock "
-            f"{f['clock 1'] / f['clock 2']:.2f} times as fast"
+            f"CPU per step and process {f['cpu 2']:.2f} s against {f['cpu 1']:.2f} s: "
+            f"{f['cpu 2'] / f['cpu 1']:.2f} times; clock {f['clock 1'] / f['clock 2']:.2f} times as fast, "
+            f"load average {os.getloadavg()[0]:.0f}"
         )
         before, aim = ("never faster", "1.6 on quiet cores") if name == "resnet18" else ("", "")
         rows.append((f"two processes, {titles[name]}", before, aim, told, None))

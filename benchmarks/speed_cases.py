@@ -143,7 +143,7 @@ def letter(folder: str | None) -> Figures:
     data = letter_like.load(folder)
     labels, products = annotations(data, data.annotator, letter_like.M), MatrixProducts(len(data.item))
     ours, alone = [], []
-    for _ in range(3):
+    for _ in range(2):
         ours += epochs(data.X, labels, 3)
         alone += [products.epoch() for _ in range(3)]
     return {"seconds": min(ours), "products": min(alone)}
@@ -160,7 +160,7 @@ def skactiveml(folder: str | None) -> Figures:
     labels = annotations(data, data.annotator, letter_like.M)
     ours = []
     theirs: dict[int, list[float]] = {round(len(labels) * letter_like.BATCH / letter_like.N): [], 64: []}
-    for _ in range(3):
+    for _ in range(2):
         ours += epochs(data.X, labels, 3)
         for batch_size, found in theirs.items():
             command = [python, str(HERE / "skactiveml_letter.py"), str(batch_size)]
