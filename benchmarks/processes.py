@@ -3,9 +3,9 @@
     python benchmarks/processes.py [--rounds 1]
 
 Twice: a ResNet-18 on random images of 32 × 32 in batches of 64, and layers of 2048 and 2048 on 512 features
-in batches of 512, some steps each. The difference between a fit of few and of more epochs leaves out the start
-of the processes. CPU seconds are those of this process and its children. One thread per process. The clock
-says something only where two cores are idle; the load average is printed with it.
+in batches of 512, some steps each. The difference between a fit of few and of more epochs leaves out the
+start of the processes. CPU seconds are those of this process and its children. One thread per process. The
+clock says something only where two cores are idle; the load average is printed with it.
 """
 
 from __future__ import annotations

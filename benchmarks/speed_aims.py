@@ -37,15 +37,12 @@ def cpu(work: Callable[[], Any]) -> float:
 
 
 def cpu_of(code: str, *arguments: object) -> float:
-    """CPU seconds of Python code in a process of its own; the least of three."""
-    best = float("inf")
-    for _ in range(3):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        command = [sys.executable, "-c", code, *map(str, arguments)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        best = min(best, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return best
+    """CPU seconds of Python code in a process of its own."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def plus(folder: str | None) -> list[Row]:

@@ -78,7 +78,7 @@ def cpu_seconds(clf: Any, X: np.ndarray, labels: Annotations) -> list[float]:
 
 
 def plus(folder: str | None) -> Figures:
-    """Epochs of annot-mix-plus and their matrix products alone, in turn; the fastest of each.
+    """Epochs of annot-mix-plus, and their matrix products alone; the fastest of each.
 
     The products are those of six networks that learn every item, and of one that predicts it. Only epochs
     that refine the labels count: the last half, without the very last.
@@ -94,14 +94,10 @@ def plus(folder: str | None) -> Figures:
             X, labels = dataset.X, dataset.labels
         else:
             continue
-        ours, alone = [], []
-        for _ in range(3):
-            clf = annotmix.make_classifier(
-                "annot-mix-plus", max_epochs=rounds, random_state=0, progress=False
-            )
-            ours += cpu_seconds(clf, X, labels)[rounds // 2 : -1]
-            n = int((labels.labels_per_item > 0).sum())
-            alone += [plus_products(n, [X.shape[1], *clf.hidden_, labels.n_classes]) for _ in range(3)]
+        clf = annotmix.make_classifier("annot-mix-plus", max_epochs=rounds, random_state=0, progress=False)
+        ours = cpu_seconds(clf, X, labels)[rounds // 2 : -1]
+        n = int((labels.labels_per_item > 0).sum())
+        alone = [plus_products(n, [X.shape[1], *clf.hidden_, labels.n_classes]) for _ in range(3)]
         found[name] = {"seconds": min(ours), "products": min(alone)}
     return found
 
@@ -139,13 +135,11 @@ def peak() -> float:
 
 
 def letter(folder: str | None) -> Figures:
-    """An epoch on letter and its matrix products alone, in turn; each the fastest."""
+    """An epoch on letter, and its matrix products alone; each the fastest."""
     data = letter_like.load(folder)
     labels, products = annotations(data, data.annotator, letter_like.M), MatrixProducts(len(data.item))
-    ours, alone = [], []
-    for _ in range(2):
-        ours += epochs(data.X, labels, 3)
-        alone += [products.epoch() for _ in range(3)]
+    ours = epochs(data.X, labels, 3)
+    alone = [products.epoch() for _ in range(3)]
     return {"seconds": min(ours), "products": min(alone)}
 
 
