@@ -55,3 +55,9 @@ def test_tables_come_back_from_csv(rows, heading):
     assert back.to_numpy().tolist() == table.to_numpy().tolist()
     assert list(back.columns) == list(table.columns)
     assert not changed or may_be_guarded(text)
+
+
+def test_a_probability_below_1_is_not_written_as_certain():
+    numbers = [1.0, 1 - 1e-9, 0.9999994, 0.5, 1e-9, float("nan")]
+    written = to_csv(pd.DataFrame({"p": numbers, "n": range(6)})).splitlines()[1:]
+    assert written == ["1,0", "0.999999,1", "0.999999,2", "0.5,3", "1e-09,4", ",5"]

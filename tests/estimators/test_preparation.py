@@ -55,7 +55,7 @@ def test_new_tables_are_treated_the_same():
     new = pd.DataFrame({"k": ["b", "new"], "x": ["oops", "2"], "more": [1, 2]})
     np.testing.assert_array_equal(made.transform(new), again.transform(new))
     assert again.transform(new)[0, 0] == again.transform(new)[1, 0]  # what is no number is the median
-    with pytest.raises(ValueError, match="lacks 1 columns that the model was trained on: 'x'"):
+    with pytest.raises(ValueError, match="lacks 1 column that the model was trained on: 'x'"):
         again.transform(new.drop(columns="x"), "new.csv")
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.coefficients import annotator_agreement
 from annotmix.labels.posterior import Posterior
+from annotmix.reading.times import iso
 from annotmix.runs.confusion_matrices import ConfusionMatrices
 from annotmix.runs.crowd_agreement import crowd_agreement
 from annotmix.runs.findings import Findings, Preview
@@ -88,6 +89,13 @@ def small() -> Findings:
     found = invented(200, 30, 4, 500)
     found.annotators.loc[["annotator 3", "annotator 8", "annotator 21"], "agreement"] = float("nan")
     return found
+
+
+def over_time() -> Findings:
+    """Findings whose labels have times."""
+    found = invented(200, 6, 4, 900)
+    seconds = 1.7e9 + 600 * np.arange(len(found.labels))
+    return replace(found, labels=found.labels.assign(time=iso(seconds)))
 
 
 def bare() -> Findings:

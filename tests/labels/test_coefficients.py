@@ -161,5 +161,5 @@ def test_one_class_has_no_chance_correction():
 
 def test_nobody_is_in_two_groups():
     a = Annotations.from_matrix([[0, 1]])
-    with pytest.raises(ValueError, match="1 annotators are in both groups"):
+    with pytest.raises(ValueError, match="1 annotator is in both groups"):
         between(a, np.array([True, True]), np.array([False, True]))

@@ -41,7 +41,7 @@ def test_submitted_responses_count(name, question):
     labelled = read_labels([SAMPLES / name], columns=Columns(label=question))
     assert labelled.format == "argilla"
     assert triples(labelled) == submitted(question)
-    assert "1 discarded responses were left out." in labelled.notes
+    assert "1 discarded response was left out." in labelled.notes
     assert labelled.texts["r1"] == "I left after ten minutes"
 
 
@@ -65,7 +65,7 @@ def test_feedback_datasets_of_argilla_1(name):
         if (n, k) != (1, 1)
     }
     assert triples(labelled) == expected
-    assert "1 discarded responses were left out." in labelled.notes
+    assert "1 discarded response was left out." in labelled.notes
     assert labelled.texts["r2"] == "Wonderful acting"
 
 
@@ -73,7 +73,7 @@ def test_text_classification_of_argilla_1():
     labelled = read_labels([SAMPLES / "v1_text.json"])
     assert labelled.format == "argilla"
     assert triples(labelled) == {("1", "ann", "good"), ("3", "bob", "bad")}
-    assert "1 discarded responses were left out." in labelled.notes
+    assert "1 discarded response was left out." in labelled.notes
 
 
 def test_records_of_the_server_have_times(tmp_path):

@@ -90,7 +90,7 @@ def test_numbers_read_as_floats_are_whole_again(tmp_path):
     labelled = read_labels([write(tmp_path, HEADER + "1.0,7,1.0\n2.0,7,0.0\n3.0,7,nan\n")])
     assert labelled.annotations.items.tolist() == ["1", "2"]
     assert labelled.annotations.classes.tolist() == ["0", "1"]
-    assert any("Read as no label: 'nan' 1 times" in note for note in labelled.notes)
+    assert any("Read as no label: 'nan' 1 time" in note for note in labelled.notes)
 
 
 def test_leading_zeros_and_versions_survive(tmp_path):

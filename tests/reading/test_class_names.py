@@ -25,7 +25,11 @@ def test_offers_name_the_options_and_nothing_changes(labels):
     labelled = read_labels([labels])
     assert labelled.annotations.classes.tolist() == ["?", "CAT", "Cat", "cat", "dog", "unsure"]
     assert any("'cat', 'CAT', 'Cat'. --fold-case makes one of them" in note for note in labelled.notes)
-    assert any("--missing '?' --missing unsure leaves" in note for note in labelled.notes)
+    assert any(
+        "'?' (1 label), 'unsure' (1 label) may stand for no label and count as classes: --missing '?' "
+        "--missing unsure leaves them out." in note
+        for note in labelled.notes
+    )
 
 
 def test_fold_case_and_missing_do_what_was_offered(labels):

@@ -50,7 +50,7 @@ def test_each_form(tmp_path, ending, packed):
     labelled = read_labels(paths)
     assert labelled.format == "doccano"
     assert triples(labelled) == LABELS
-    assert "1 entries with several classes were left out." in labelled.notes
+    assert "1 entry with several classes was left out." in labelled.notes
     assert labelled.texts["1"] == "Such a great film"
 
 
@@ -77,7 +77,7 @@ def test_old_json_names_users_and_classes_by_number(tmp_path, lines):
     labelled = read_labels([path])
     assert labelled.format == "doccano"
     assert triples(labelled) == {("1", "1", "1"), ("1", "2", "2"), ("2", "1", "2")}
-    assert "1 entries with several classes were left out." in labelled.notes
+    assert "1 entry with several classes was left out." in labelled.notes
     assert labelled.texts["2"] == "b"
     named = read_labels([path], columns=Columns(rename={"1": "good", "2": "bad"}))
     assert triples(named) == {("1", "1", "good"), ("1", "2", "bad"), ("2", "1", "bad")}
@@ -93,10 +93,11 @@ def test_spans_of_old_json_are_no_labels(tmp_path):
         read_labels([path])
 
 
-def test_an_approver_is_no_annotator(tmp_path):
+@pytest.mark.parametrize("approver", ["boss", None])
+def test_an_approver_is_no_annotator(tmp_path, approver):
     path = tmp_path / "ann.jsonl"
-    entries = [{"id": n, "text": "a", "labels": ["xy"[n]], "annotation_approver": "boss"} for n in range(2)]
+    entries = [{"id": n, "text": "a", "labels": ["xy"[n]], "annotation_approver": approver} for n in range(2)]
     path.write_text("\n".join(map(json.dumps, entries)))
     labelled = read_labels([path])
     assert triples(labelled) == {("0", "ann", "x"), ("1", "ann", "y")}
-    assert any("who approved a label" in note for note in labelled.notes)
+    assert any("only approved them" in note for note in labelled.notes)

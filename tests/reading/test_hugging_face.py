@@ -90,7 +90,7 @@ def test_what_is_wrong_is_said(tmp_path):
 def test_lists_that_do_not_fit(tmp_path):
     path = tmp_path / "labels.jsonl"
     path.write_text('{"id": 1, "workers": ["a", "b"], "ratings": [1]}\n')
-    with pytest.raises(ValueError, match=r"row 0: 2 annotators in 'workers', but 1 labels in 'ratings'"):
+    with pytest.raises(ValueError, match=r"row 0: 2 annotators in 'workers', but 1 label in 'ratings'"):
         read_labels([path])
     path.write_text(
         '{"id": 1, "people": ["a", "b"], "said": [1, 2]}\n{"id": 2, "people": ["a"], "said": [1]}\n'

@@ -86,7 +86,7 @@ def test_label_studio(tmp_path):
         ("103", "12", "Negative"),
     }
     assert labelled.texts == {"101": "good film", "102": "bad film", "103": "a film"}
-    assert "1 cancelled annotations were left out." in labelled.notes
+    assert "1 cancelled annotation was left out." in labelled.notes
     by_field = read_labels([path], columns=Columns(item="url"))
     assert "https://example.com/101" in by_field.annotations.items
 
@@ -133,7 +133,7 @@ def test_prodigy_choices(tmp_path):
         ("9", "films-b", "NEG"),
         ("8", "films-anna", "NEG"),
     }
-    assert "1 ignored answers were left out." in labelled.notes
+    assert "1 ignored answer was left out." in labelled.notes
 
 
 def test_prodigy_binary_and_several_labels(tmp_path):
@@ -153,7 +153,7 @@ def test_repeated_labels_keep_the_last(tmp_path):
     path.write_text(CSV + "a,w1,dog\n")
     labelled = read_labels([path])
     assert ("a", "w1", "dog") in triples(labelled)
-    assert any(note.startswith("1 labels repeat") for note in labelled.notes)
+    assert any(note.startswith("1 label repeats") for note in labelled.notes)
 
 
 WEIGHTED = "task,worker,label,weight\na,w1,cat,0.75\na,w1,dog,.25\nb,w1,dog,1\nb,w2,cat,0\na,w1,cat,0.5\n"
@@ -165,7 +165,7 @@ def test_weights_are_read_and_may_spread_a_label(tmp_path):
     labelled = read_labels([path])
     assert triples(labelled) == {("a", "w1", "cat", 0.5), ("a", "w1", "dog", 0.25), ("b", "w1", "dog", 1)}
     assert "Labels count by the column 'weight', from 0 to 1." in labelled.notes
-    assert any(note.startswith("1 labels repeat") for note in labelled.notes)
+    assert any(note.startswith("1 label repeats") for note in labelled.notes)
 
 
 def test_a_confidence_counts_where_it_is_named(tmp_path):
@@ -182,7 +182,7 @@ def test_a_confidence_counts_where_it_is_named(tmp_path):
     [
         (WEIGHTED.replace(".25", "much"), Columns(), "weight in row 1, column 'weight', is 'much'"),
         (WEIGHTED.replace(".25", "-1"), Columns(), "row 1.*expected a number of 0 or more"),
-        (WEIGHTED.replace(".25", ""), Columns(), "1 labels have no weight, the first in row 1. Give 1"),
+        (WEIGHTED.replace(".25", ""), Columns(), "1 label has no weight, the first in row 1. Give 1"),
         (WEIGHTED, Columns(weight="wieght"), "no column 'wieght'.*Did you mean 'weight'.*--weight NAME"),
         ("task,w1,w2\na,0,1\nb,1,1\n", Columns(weight="w1"), "--weight w1.*one row per label"),
         (json.dumps(LABEL_STUDIO), Columns(weight="score"), "--weight score.*export of Label Studio"),

@@ -129,3 +129,11 @@ def test_values_that_no_other_annotator_has_are_doubted_not_dropped():
     choice = choose_annotators(table, "item", Columns())
     assert "count" in choice.annotators
     assert set(choice.doubtful["count"]) == {"7", "8", "9"}
+
+
+def test_values_are_shown_as_they_are_written():
+    table, _ = crowd(1, 60, 4, 2, 1.0, "numbers")
+    table["grade"] = np.random.default_rng(0).choice(["A", "Be"], size=60)
+    reason = choose_annotators(table, "item", Columns()).left_out["grade"]
+    assert "'A'" in reason
+    assert "'Be'" in reason

@@ -281,7 +281,7 @@ def test_predict(problem, finished, tmp_path):
     assert run("predict", finished[0], problem / "items.csv", "--out", out, "--quiet").output == ""
     assert out.read_text() == result.stdout
     pd.read_csv(problem / "items.csv").drop(columns="x2").to_csv(tmp_path / "less.csv", index=False)
-    assert "lacks 1 columns" in error(run("predict", finished[0], tmp_path / "less.csv"))
+    assert "lacks 1 column" in error(run("predict", finished[0], tmp_path / "less.csv"))
 
 
 def test_predict_takes_the_columns_that_the_run_took(problem, tmp_path):
@@ -336,7 +336,7 @@ def test_suggest_within_costs_and_loads(finished, tmp_path):
     assert asked["new one"] <= 2
     assert (table["cost"] == table["annotator"].map({"w0": 0.5, "w1": 0.75, "new one": 1})).all()
     assert f"{len(table)} labels for {table['cost'].sum():g} of 10." in result.stdout
-    assert "1 of 3 annotators are new to the run: 'new one'." in result.stdout
+    assert "does not know 1 of 3 annotators: 'new one'." in result.stdout
     both = run("suggest", finished[0], "--annotators", people, "--annotator", "w1")
     assert "one by one or in a table, not both" in error(both)
     few = run(
@@ -436,7 +436,10 @@ def test_a_classifier_of_scikit_learn_in_place_of_a_network(problem, tmp_path):
     assert predicted.exit_code == 0, predicted.output
     for command in (("suggest", out, "--budget", 5), ("report", out)):
         assert run(*command).exit_code == 0
-    assert "holds no network" in error(run("export", out, "--onnx", tmp_path / "model.onnx"))
+    soft = tmp_path / "soft.csv"
+    refused = run("export", out, "--soft", soft, "--onnx", tmp_path / "model.onnx")
+    assert "holds no network" in error(refused)
+    assert not soft.exists()
 
 
 def test_auto_says_which_model_it_chose_and_why(problem, tmp_path):

@@ -106,7 +106,7 @@ def test_gold_is_left_out_and_helps_dawid_skene_too(found):
     labels = [truth[item] if n < 50 else found.items.loc[item, "label"] for n, item in enumerate(names)]
     scored = score(replace(found, items=found.items.assign(gold=gold, label=labels)), truth)
     assert scored.scores["n"] == 150
-    assert any("50 of 200 items with a true label are gold" in note for note in scored.notes)
+    assert any("leave out 50 of 200 items with a true label: gold" in note for note in scored.notes)
     learnt = [item for item in names[50:] if found.items.loc[item, "n_labels"] > 0]
     annotations = Annotations.from_long(found.labels[["item", "annotator", "label"]], items=names)
     skene = dawid_skene(annotations, gold={item: truth[item] for item in names[:50]}).labels
@@ -115,7 +115,7 @@ def test_gold_is_left_out_and_helps_dawid_skene_too(found):
     )
     only_gold = score(replace(found, items=found.items.assign(gold=gold)), {names[0]: truth[names[0]]})
     assert only_gold.scores == {}
-    assert "1 of 1 items with a true label are gold" in only_gold.notes[-1]
+    assert "leave out 1 of 1 item with a true label: gold" in only_gold.notes[-1]
 
 
 def test_the_verdict_names_the_best_and_tells_noise_from_difference():

@@ -15,6 +15,7 @@ from annotmix._common.schema import decode
 from annotmix.encoders import efficientnet, make_encoder
 from annotmix.runs import export, onnx_inputs
 from annotmix.runs.export import export_onnx
+from annotmix.runs.exportable import INCLUDED_NAME, require_includable
 from annotmix.runs.prepare import ItemPreparation, PreparationFile
 
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -65,13 +66,17 @@ def test_the_encoder_is_named(encoder, words):
     assert onnx_inputs.encoder_columns(items) == [0, 2, 5]
 
 
+def test_the_included_encoder_is_the_one_that_is_exported():
+    assert INCLUDED_NAME == efficientnet.NAME
+
+
 def test_an_encoder_that_has_no_place_is_refused_with_the_reason():
     for encoder, reason in (
         (TEXT, "tokenizer"),
         (IMAGE | {"params": {"model": "facebook/dinov2-small", "pooling": "cls"}}, "code of their own"),
     ):
         with pytest.raises(ValueError, match=reason):
-            onnx_inputs.require_includable(ItemPreparation("text", None, encoder, None))
+            require_includable(ItemPreparation("text", None, encoder, None))
 
 
 class Small(nn.Module):

@@ -32,9 +32,9 @@ def test_what_was_understood_is_said_first(finished):
     for part in ("labelled items have features", "'nowhere'", "3: a, b, c"):
         assert part in text
     assert "missing numbers became the median of their column: 'x1' (15)" in text
-    assert "1 columns of categories became 4 one-hot columns: 'colour'" in text
+    assert "1 column of categories became 4 one-hot columns: 'colour'" in text
     assert "a different value in nearly every row: 'name'" in text
-    assert "1 annotators gave the same label to everything, 10 items or more: 'w3'" in text
+    assert "1 annotator gave the same label to everything, 10 items or more: 'w3'" in text
 
 
 @pytest.mark.parametrize(("n_features", "layers"), [(5, "256 and 128"), (300, "128")])
@@ -254,7 +254,7 @@ def test_gold_is_learnt_and_fixed_and_valid_is_scored_without_it(problem, some_g
         found.scores["learnt"] == found.calibration["count"].sum() == (items["n_labels"].iloc[30:] > 0).sum()
     )
     for note in (
-        "1 of 31 items in --gold are not among the items: 'elsewhere'.",
+        "1 of 31 items in --gold not among the items: 'elsewhere'.",
         "30 of 150 items in --valid are in --gold too; they are learnt, so they neither choose the epoch nor "
         "count in the scores.",
     ):
@@ -267,7 +267,7 @@ def test_gold_is_learnt_and_fixed_and_valid_is_scored_without_it(problem, some_g
     assert f"--gold {path}" in run["settings"]["command"]
     again = evaluate(tmp_path / "run", problem / "truth.csv", Columns())
     assert again.scores == found.scores
-    assert any("30 of 150 items with a true label are gold" in note for note in again.notes)
+    assert any("leave out 30 of 150 items with a true label: gold" in note for note in again.notes)
     model = annotmix.load(tmp_path / "run" / "model")
     assert model.consensus()["label"].tolist() == items["label"].tolist()
 

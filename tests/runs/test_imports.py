@@ -63,6 +63,11 @@ def test_a_classifier_of_scikit_learn_needs_no_torch(problem, tmp_path):
     assert loaded["sklearn.linear_model"] > 0
 
 
+def test_an_export_is_refused_before_anything_is_loaded(copied):
+    loaded = n_modules(("export", copied, "--onnx", copied / "c.onnx", "--with-encoder", "--quiet"))
+    assert {name: loaded[name] for name in HEAVY} == dict.fromkeys(HEAVY, 0)
+
+
 def test_a_network_is_read_without_the_compiler_of_torch(problem, copied, tmp_path):
     loaded = n_modules(
         ("predict", copied, problem / "items.csv", "--quiet", "--out", tmp_path / "predictions.csv")

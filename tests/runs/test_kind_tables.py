@@ -63,7 +63,7 @@ def test_the_table_is_kept_with_the_run(finished):
     assert crowd["cost"].dropna().to_dict() == {"w0": 2.0, "w1": 0.1, "w2": 0.1, "expert": 5.0}
     assert findings.annotators["kind"].to_dict() == expected
     assert pd.read_csv(out / "annotators.csv")["kind"].tolist() == findings.annotators["kind"].tolist()
-    assert "1 of 5 annotators have no row in who.csv, so their kind is unknown: '=2+3'." in said.stdout
+    assert "1 of 5 annotators has no row in who.csv and no known kind: '=2+3'." in said.stdout
     assert "1 of 5 annotators in who.csv gave no label: 'expert'." in said.stdout
     assert {"role": "annotators", "name": "who.csv"}.items() <= findings.inputs[1].items()
     assert json.loads((out / "run.json").read_text())["request"]["annotators"][0].endswith("who.csv")
@@ -185,7 +185,7 @@ def test_suggest_takes_prices_and_people_from_the_run(compared, people, tmp_path
     assert set(table["annotator"]) <= {"ann", "good", "expert"}
     assert table["cost"].sum() <= 60
     assert "the budget is an amount of money" in said.stdout
-    assert "1 of 6 annotators are new to the run: 'expert'." in said.stdout
+    assert "The run does not know 1 of 6 annotators: 'expert'." in said.stdout
     assert (table["annotator"] == "good").sum() == 40  # whatever it has not labelled, as it costs least
     shown = RunFolder(tmp_path / "run").findings().suggestions
     assert 0 < len(shown) <= 100

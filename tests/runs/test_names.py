@@ -80,7 +80,7 @@ def test_predictions_and_suggestions_are_read_again(nasty, tmp_path):
     assert set(filled.annotators) <= set(ANNOTATORS)
     # the table of annotators is the list of those who are available
     result = run("suggest", nasty / "run", "--annotators", nasty / "run" / "annotators.csv")
-    assert "new to the run" not in result.output
+    assert "does not know" not in result.output
 
 
 def test_the_run_says_what_the_apostrophe_means(nasty):

@@ -55,7 +55,7 @@ def test_features_come_from_the_file_of_the_labels(run):
     assert columns["left out"]["duration"] == "as they differ between labels of one item"
     saved = json.loads((run[0] / "run" / "run.json").read_text())
     assert saved["settings"]["columns"] == columns
-    assert "1 columns of numbers were standardised: 'x'." in "\n".join(run[2])
+    assert "1 column of numbers was standardised: 'x'." in "\n".join(run[2])
 
 
 def test_a_column_that_tells_the_labels_is_warned_of(run):

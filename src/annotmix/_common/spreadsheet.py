@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -61,8 +62,16 @@ def may_be_guarded(text: str) -> bool:
     return _GUARDED.search(text) is not None
 
 
-def to_csv(table: pd.DataFrame, index: bool = False, float_format: str | None = "%.6g") -> str:
-    """A table as CSV, with texts guarded and probabilities to six places."""
+def six_digits(number: float) -> str:
+    """A number with six significant digits; a probability below 1 is not written as the certainty 1."""
+    text = f"{number:.6g}"
+    return "0.999999" if text == "1" and number < 1 else text
+
+
+def to_csv(
+    table: pd.DataFrame, index: bool = False, float_format: Callable[[float], str] | None = six_digits
+) -> str:
+    """A table as CSV, with texts guarded and numbers with six digits."""
     safe = table.reset_index() if index else table.copy()
     texts = list(safe.columns)
     for column in safe.columns:

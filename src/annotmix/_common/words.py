@@ -1,4 +1,4 @@
-"""Names in messages and reports: shortened, quoted, listed."""
+"""Names and counts in messages and reports: shortened, quoted, listed."""
 
 from __future__ import annotations
 
@@ -28,6 +28,20 @@ def some(names: Sequence[Any] | NDArray[Any], most: int = 5) -> str:
     """The first few names for a message."""
     listed = ", ".join(show(name) for name in list(names[:most]))
     return listed + (f", … ({len(names)} in all)" if len(names) > most else "")
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """How many there are of something: 1 label, 2 labels, 1,000 classes.
+
+    Parameters
+    ----------
+    number : int
+    one : str
+        The thing, and what is said about it: "label was left out".
+    many : str, optional
+        The same about several: "labels were left out"; by default `one` with an "s".
+    """
+    return f"{number:,} {one if number == 1 else f'{one}s' if many is None else many}"
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from annotmix._common.words import count
 from annotmix.bench.paper import PaperScores, paper_figures
 from annotmix.bench.results import EPOCHS, Results
 from annotmix.bench.sheets import NONE, Sheet, Shown
@@ -161,10 +162,10 @@ def _gaps(results: Results) -> list[str]:
     if gaps:
         notes.append(f"Seeds that are done: {'; '.join(gaps)}; all of the others.")
     else:
-        notes.append(f"{len(study.seeds)} seeds.")
+        notes.append(f"{count(len(study.seeds), 'seed')}.")
     return notes
 
 
 def _made_by(results: Results) -> str:
-    made = [f"{name} ({n} runs)" for name, n in results.code().items()]
+    made = [f"{name} ({count(n, 'run')})" for name, n in results.code().items()]
     return f"Made by annotmix {', '.join(made)}."

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from annotmix._common.words import count
 from annotmix.bench.sheets import NONE, Sheet, Shown
 from annotmix.bench.store import Store, has_driver
 
@@ -35,7 +36,7 @@ def status(path: Path, study: str | None = None) -> Sheet:
         rows.append((str(dataset), [*(Shown(str(row[state])) for state in STATES), Shown(mean)]))
     heads = ["dataset", *STATES, "seconds per run"]
     notes = [_driver(runs, alive), *_running(runs), *_failed(runs)]
-    return Sheet(f"{plan.study}: {len(runs)} runs", heads, rows, counts.reset_index(), notes)
+    return Sheet(f"{plan.study}: {count(len(runs), 'run')}", heads, rows, counts.reset_index(), notes)
 
 
 def tracebacks(path: Path, study: str | None = None) -> str:

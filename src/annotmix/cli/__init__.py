@@ -13,7 +13,9 @@ import annotmix
 from annotmix.cli.bench_commands import bench
 from annotmix.cli.datasets_command import datasets
 from annotmix.cli.fit_commands import aggregate, agreement, demo, fit
+from annotmix.cli.label_studio_commands import pull, push
 from annotmix.cli.replace_command import replace
+from annotmix.cli.review_command import review
 from annotmix.cli.run_commands import evaluate, export, predict, report, suggest
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -44,6 +46,10 @@ def _root(
 
     annotmix suggest my-run --budget 200
 
+    annotmix review my-run
+
+    annotmix push my-run --url https://labels.example.org
+
     annotmix predict my-run new-items.csv --out predictions.csv
 
     annotmix agreement labels.csv
@@ -58,9 +64,12 @@ def _root(
 
 for _command in (
     fit,
+    review,
     predict,
     evaluate,
     suggest,
+    push,
+    pull,
     report,
     export,
     aggregate,

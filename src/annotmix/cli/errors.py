@@ -74,10 +74,11 @@ class Output:
         """Write a table to a CSV file, or print it as CSV or JSON; `more` tables go into the JSON by name."""
         from annotmix._common.files import write_text
         from annotmix._common.spreadsheet import to_csv
+        from annotmix._common.words import count
 
         if out is not None:
             write_text(out, to_csv(table))
-            self.say(f"{len(table)} rows: {out}")
+            self.say(f"{count(len(table), 'row')}: {out}")
         if as_json:
             others = {name: _records(own) for name, own in more.items()}
             self.document({"rows": _records(table), **others, "out": out})

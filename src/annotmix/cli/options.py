@@ -97,3 +97,44 @@ ItemColumn = Annotated[
 ]
 TextColumn = Annotated[str | None, typer.Option("--text-column", help="Column of the texts.")]
 Ids = Annotated[Path | None, typer.Option("--ids", help="Ids of the rows of an NPY array, one per line.")]
+Budget = Annotated[float, typer.Option(min=1, help="Number of labels; with costs, the amount of money.")]
+Available = Annotated[
+    list[str] | None,
+    typer.Option("--annotator", help="An available annotator; can be repeated; by default all annotators."),
+]
+AvailableTable = Annotated[
+    Path | None,
+    typer.Option(
+        "--annotators",
+        help="Table of available annotators, also new ones: annotator and, where wanted, cost (of a "
+        "label) and load (maximum number of labels). By default the table that the run was made with.",
+    ),
+]
+PerItem = Annotated[int, typer.Option(min=1, help="Most suggestions for one item.")]
+PerAnnotator = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Most suggestions for one annotator; by default twice an equal share of the budget."
+    ),
+]
+Question = Annotated[
+    str | None, typer.Option("--question", help="Name of the choices in Label Studio; by default label.")
+]
+ToName = Annotated[
+    str | None,
+    typer.Option(
+        "--to-name",
+        help="Name of the tag that shows the item in Label Studio; by default text, image or features.",
+    ),
+]
+ImageUrl = Annotated[
+    str | None,
+    typer.Option("--image-url", help="Where images lie, for Label Studio: the beginning of their addresses."),
+]
+Votes = Annotated[
+    bool, typer.Option("--votes", help="Show the votes so far in Label Studio, as for a review.")
+]
+Url = Annotated[str, typer.Option("--url", help="Address of Label Studio: https://labels.example.org")]
+Insecure = Annotated[
+    bool, typer.Option("--insecure", help="Send the token over plain http to another machine.")
+]

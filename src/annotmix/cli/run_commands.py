@@ -64,30 +64,24 @@ def evaluate(
 
 def suggest(
     run: options.Run,
-    budget: Annotated[
-        float, typer.Option(min=1, help="Number of labels; with costs, the amount of money.")
-    ] = 200,
-    out: options.Csv = None,
-    annotator: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--annotator", help="An available annotator; can be repeated; by default all annotators."
-        ),
+    budget: options.Budget = 200,
+    out: Annotated[
+        Path | None, typer.Option(help="CSV file, or the file of Label Studio's tasks; without it, stdout.")
     ] = None,
-    annotators: Annotated[
-        Path | None,
+    form: Annotated[
+        str,
         typer.Option(
-            help="Table of available annotators, also new ones: annotator and, where wanted, cost (of a "
-            "label) and load (maximum number of labels). By default the table that the run was made with."
+            "--format", help="csv, with an empty column for the label, or label-studio, for its tasks."
         ),
-    ] = None,
-    per_item: Annotated[int, typer.Option(min=1, help="Most suggestions for one item.")] = 1,
-    per_annotator: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Most suggestions for one annotator; by default twice an equal share of the budget."
-        ),
-    ] = None,
+    ] = "csv",
+    annotator: options.Available = None,
+    annotators: options.AvailableTable = None,
+    per_item: options.PerItem = 1,
+    per_annotator: options.PerAnnotator = None,
+    question: options.Question = None,
+    to_name: options.ToName = None,
+    image_url: options.ImageUrl = None,
+    votes: options.Votes = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
@@ -95,6 +89,13 @@ def suggest(
 
     Example: annotmix suggest my-run --budget 200 --out ask.csv
     """
+    if form not in ("csv", "label-studio"):
+        raise typer.BadParameter(f"{form!r}; expected csv or label-studio.", param_hint="--format")
+    tasks_wanted = form == "label-studio"
+    if not tasks_wanted and (question or to_name or image_url or votes):
+        raise typer.BadParameter(
+            "these are for --format label-studio.", param_hint="--question, --to-name, --image-url, --votes"
+        )
     output = Output(quiet, as_json or out is None)
     with one_line(*MISTAKES), interruptible(lambda: _NOTHING):
         from annotmix.runs.suggest import suggest as suggest_labels
@@ -109,7 +110,28 @@ def suggest(
         )
         for note in notes:
             output.say(note)
-        output.table(table, out, as_json)
+        if not tasks_wanted:
+            output.table(table if out is None else table.assign(label=""), out, as_json)
+            return
+        from annotmix._common.files import write_text
+        from annotmix.runs.label_studio import TaskForm, as_text, make_tasks
+
+        tasks = make_tasks(
+            run,
+            table,
+            TaskForm(question, to_name, image_url=image_url, votes=votes),
+            progress=not quiet,
+        )
+        for note in tasks.notes:
+            output.say(note)
+        if out is None:
+            typer.echo(as_text(tasks.tasks), nl=False)
+            return
+        write_text(out, as_text(tasks.tasks))
+        output.say(f"{len(tasks.tasks)} tasks: {out}")
+        output.say("A labelling configuration that fits them:")
+        output.say(tasks.config())
+        output.document({"tasks": len(tasks.tasks), "out": str(out), "config": tasks.config()})
 
 
 def report(
@@ -163,13 +185,18 @@ def export(
                 "Say what to export: --onnx FILE for the classifier, --soft FILE for soft labels."
             )
         facts: dict[str, Any] = {}
+        if onnx is not None:
+            from annotmix.runs.exportable import require_exportable
+
+            require_exportable(run, with_encoder)  # before the soft labels are computed
         if soft is not None:
+            from annotmix._common.words import count
             from annotmix.runs.conclusions import disagreement
             from annotmix.runs.crowd_labels import write_soft_labels
 
             n_items, crowd = write_soft_labels(run, soft)
             output.say(disagreement(crowd.rise))
-            output.say(f"{n_items} rows: {soft}")
+            output.say(f"{count(n_items, 'row')}: {soft}")
             facts |= {"soft": str(soft), "items": n_items, "rise": crowd.rise}
         if onnx is None:
             output.document(facts)

@@ -9,15 +9,16 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from annotmix._common.schema import decode
+from annotmix._common.schema import decode, read_json
 from annotmix.estimators.learnt_items import LEARNT, UNSEEN_NAME, LearntItems
 from annotmix.estimators.model_facts import CROWD, CrowdFacts, ModelFacts
 from annotmix.labels.posterior import Posterior
-from annotmix.training.tensor_files import ModelFileError, Read, load_arrays, load_model
+from annotmix.training.tensor_files import ModelFile, ModelFileError, Read, load_arrays, load_model
 from annotmix.training.tensor_layout import Layout
 
 if TYPE_CHECKING:
@@ -66,6 +67,12 @@ def load(
     with _understood(folder):
         tensors, _ = load_model(folder, check)
         return prepared[-1](tensors)  # type: ignore[no-any-return]
+
+
+def holds_network(folder: str | os.PathLike[str]) -> bool:
+    """Whether a saved classifier is a network and not one of scikit-learn; only `model.json` is read."""
+    saved = read_json(Path(folder) / "model.json", ModelFile, ModelFileError)
+    return saved.model.get("approach") != CROWD
 
 
 def load_posterior(folder: str | os.PathLike[str]) -> Posterior:

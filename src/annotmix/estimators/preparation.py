@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from annotmix._common.schema import Strict, require_equal_lengths, require_unique
-from annotmix._common.words import some
+from annotmix._common.words import count, some
 from annotmix.labels.names import MISSING
 
 Floats = NDArray[np.float64]
@@ -95,8 +95,8 @@ class Preparation:
         """The matrix before missing numbers are imputed and numbers standardised, shape (n, d)."""
         if absent := [column for column in (*self.numeric, *self.levels) if column not in table.columns]:
             raise ValueError(
-                f"{name!r} lacks {len(absent)} columns that the model was trained on: {some(absent)}. "
-                f"It has the columns {some(list(table.columns), 12)}."
+                f"{name!r} lacks {count(len(absent), 'column')} that the model was trained on: "
+                f"{some(absent)}. It has the columns {some(list(table.columns), 12)}."
             )
         parts = (
             [np.stack([_forced(table[column]) for column in self.numeric], axis=1)] if self.numeric else []
@@ -185,19 +185,23 @@ def fit_preparation(table: pd.DataFrame, indicate: bool = False) -> tuple[Prepar
     made = Preparation(list(numbers), median, mean, scale, levels, indicated, left_out)
     notes = []
     if numbers:
-        notes.append(f"{len(numbers)} columns of numbers were standardised: {some(list(numbers))}.")
+        notes.append(
+            count(len(numbers), "column of numbers was", "columns of numbers were")
+            + f" standardised: {some(list(numbers))}."
+        )
     if levels:
         width = sum(map(len, levels.values()))
         notes.append(
-            f"{len(levels)} columns of categories became {width} one-hot columns: {some(list(levels))}."
+            f"{count(len(levels), 'column of categories', 'columns of categories')} became "
+            f"{count(width, 'one-hot column')}: {some(list(levels))}."
         )
     if grouped:
         notes.append(f"Rare categories were put together as {OTHER}: {', '.join(grouped[:5])}.")
     if missing.any():
-        where = [f"{column!r} ({count})" for column, count in zip(numbers, missing, strict=True) if count]
+        where = [f"{column!r} ({lost})" for column, lost in zip(numbers, missing, strict=True) if lost]
         more = f", … ({len(where)} columns in all)" if len(where) > 5 else ""
         notes.append(
-            f"{int(missing.sum())} missing numbers became the median of their column: "
+            f"{count(int(missing.sum()), 'missing number')} became the median of their column: "
             f"{', '.join(where[:5])}{more}."
         )
     notes += [

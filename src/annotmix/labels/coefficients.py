@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from annotmix._common.words import count
 from annotmix.labels.names import Index, distinct
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ def between(a: Annotations, one: Mask, other: Mask) -> Compared:
         The annotators of the groups; nobody is in both.
     """
     if (one & other).any():
-        raise ValueError(f"{(one & other).sum()} annotators are in both groups; expected none.")
+        both = count(int((one & other).sum()), "annotator is", "annotators are")
+        raise ValueError(f"{both} in both groups; expected none.")
     votes = [_votes(part) for part in (a.keep(one[a.annotator]), a.keep(other[a.annotator]))]
     sums = [np.asarray(v.sum(axis=1)) for v in votes]
     counted = (sums[0] > 0) & (sums[1] > 0)

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from annotmix._common.progress import Progress
+from annotmix._common.words import count
 from annotmix.labels import display
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.expectation import Cells, ItemLabels, floored_log, precision
@@ -77,9 +78,9 @@ class DawidSkene:
     @property
     def _summary(self) -> str:
         return (
-            f"{len(self.labels)} labelled items, {self._n_annotators} annotators, {len(self.prior)} classes; "
-            f"{'converged' if self.converged else 'stopped'} after {self.n_iter} rounds with log-likelihood "
-            f"{self.log_likelihood:.1f}"
+            f"{count(len(self.labels), 'labelled item')}, {count(self._n_annotators, 'annotator')}, "
+            f"{count(len(self.prior), 'class', 'classes')}; {'converged' if self.converged else 'stopped'} "
+            f"after {count(self.n_iter, 'round')} with log-likelihood {self.log_likelihood:.1f}"
         )
 
     @property

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from annotmix._common.words import count
+
 if TYPE_CHECKING:
     from annotmix.labels.annotations import Annotations
 
@@ -18,9 +20,9 @@ def counts(annotations: Annotations) -> str:
     """The numbers of items, annotators, classes and labels."""
     a = annotations
     weighted = "" if a.weight is None else "weighted "
-    parts = [(a.n_items, "item", "items"), (a.n_annotators, "annotator", "annotators")]
-    parts += [(a.n_classes, "class", "classes"), (len(a), f"{weighted}label", f"{weighted}labels")]
-    return ", ".join(f"{n} {one if n == 1 else many}" for n, one, many in parts)
+    parts = [count(a.n_items, "item"), count(a.n_annotators, "annotator")]
+    parts += [count(a.n_classes, "class", "classes"), count(len(a), f"{weighted}label")]
+    return ", ".join(parts)
 
 
 def annotations_html(annotations: Annotations) -> str:

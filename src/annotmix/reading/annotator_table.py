@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from annotmix._common.words import some
+from annotmix._common.words import count, some
 from annotmix.labels.columns import find_column, guess_column
 from annotmix.labels.kinds import KINDS, UNKNOWN, kind_called
 from annotmix.reading.containers import is_table_name
@@ -62,11 +62,14 @@ class AnnotatorTable(NamedTuple):
         notes = []
         if strangers := [own for own in annotators if own not in rows]:
             notes.append(
-                f"{len(strangers)} of {len(annotators)} annotators have no row in {name}, so their kind is "
-                f"unknown: {some(strangers)}."
+                f"{len(strangers)} of {count(len(annotators), 'annotator')} "
+                f"{'has' if len(strangers) == 1 else 'have'} no row in {name} and no known kind: "
+                f"{some(strangers)}."
             )
         if idle := [own for own in self.names if own not in set(annotators)]:
-            notes.append(f"{len(idle)} of {len(rows)} annotators in {name} gave no label: {some(idle)}.")
+            notes.append(
+                f"{len(idle)} of {count(len(rows), 'annotator')} in {name} gave no label: {some(idle)}."
+            )
         return notes
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from annotmix._common.words import did_you_mean, some
+from annotmix._common.words import count, did_you_mean, some
 from annotmix.reading.formats import Columns
 from annotmix.reading.input_files import InputFile
 from annotmix.reading.values import Texts, as_texts
@@ -67,14 +67,15 @@ def with_names(labels: Texts, columns: Columns) -> tuple[Texts, list[str]]:
             notes.append(f"No label is called {some(unknown)}, which --rename-classes renames.{near}")
         changed = sum(counts[old] for old, new in columns.rename.items() if new != old)
         labels = _mapped(labels, columns.rename)
-        notes.append(f"{changed} labels got another name by --rename-classes.")
+        notes.append(f"{count(changed, 'label')} got another name by --rename-classes.")
         counts = Counter(label for label in labels if label is not None)
     if columns.fold_case:
         spelling = {old: names[0] for names in _alike(counts) for old in names}
         changed = sum(counts[old] for old, new in spelling.items() if new != old)
         labels = _mapped(labels, spelling)
         notes.append(
-            f"{changed} labels that differ only in case or spaces were made one class (--fold-case)."
+            count(changed, "label was given", "labels were given")
+            + " the spelling of a class that differs only in case or spaces (--fold-case)."
         )
     return labels, notes
 
@@ -97,8 +98,11 @@ def offers(labels: Texts, fold_case: bool) -> list[str]:
     words = [label for label in counts if fold(label) in _NO_LABELS]
     if words and len(counts) - len(words) >= 2:
         options = " ".join(f"--missing {shlex.quote(word)}" for word in words[:5])
-        listed = ", ".join(f"{word!r} ({counts[word]} labels)" for word in words[:5])
-        notes.append(f"{listed} may stand for no label and counts as a class: {options} leaves it out.")
+        listed = ", ".join(f"{word!r} ({count(counts[word], 'label')})" for word in words[:5])
+        counted, leaves = (
+            ("counts as a class", "leaves it") if len(words) == 1 else ("count as classes", "leaves them")
+        )
+        notes.append(f"{listed} may stand for no label and {counted}: {options} {leaves} out.")
     return notes
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from annotmix._common.optional import require
+from annotmix._common.words import count
 from annotmix.reading.input_files import InputFile, Source, fingerprint
 
 _ENDINGS = (".arrow", ".parquet")
@@ -63,7 +64,7 @@ class DatasetFiles(InputFile):
                 rows += len(table)
                 digest.update(fingerprint(file).encode())
             if len(files) > 1:
-                self.notes.append(f"{path.name}: {rows} rows of the split {split!r}.")
+                self.notes.append(f"{path.name}: {count(rows, 'row')} of the split {split!r}.")
         if not self.records:
             raise ValueError(f"{str(path)!r} holds no rows.")
         self.notes = list(dict.fromkeys(self.notes))

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from annotmix._common.spreadsheet import may_be_guarded, unguard_table
-from annotmix._common.words import some
+from annotmix._common.words import count, some
 from annotmix.reading.containers import is_packed, read_excel, unpack
 
 Record = dict[str, Any]
@@ -194,8 +194,9 @@ def _line_by_line(data: bytes, name: str) -> tuple[str, list[str]]:
     if not proper:
         return "\n".join(lines), [f"{name} is not UTF-8 and was read as cp1252 (Windows)."]
     return "\n".join(lines), [
-        f"{name} mixes encodings: {len(wrong)} lines that are not UTF-8 were read as cp1252 (Windows), "
-        f"the first is line {wrong[0]}."
+        f"{name} mixes encodings: "
+        + count(len(wrong), "line that is not UTF-8 was", "lines that are not UTF-8 were")
+        + f" read as cp1252 (Windows), the first is line {wrong[0]}."
     ]
 
 
@@ -276,9 +277,9 @@ def _parse_delimited(text: str, name: str) -> pd.DataFrame:
 
 def _unguarded(table: pd.DataFrame, name: str) -> tuple[pd.DataFrame, list[str]]:
     """A table without the apostrophes that keep spreadsheets from running cells, and a note about them."""
-    plain, count = unguard_table(table)
-    note = f"{name}: the apostrophe before = + - or @ (no formula) was removed from {count} cells."
-    return plain, [note] if count else []
+    plain, n = unguard_table(table)
+    note = f"{name}: the apostrophe before = + - or @ (no formula) was removed from {count(n, 'cell')}."
+    return plain, [note] if n else []
 
 
 def _records_table(records: list[Record], name: str) -> pd.DataFrame:

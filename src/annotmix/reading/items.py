@@ -16,7 +16,7 @@ import pandas as pd
 from annotmix._common.files import read_array
 from annotmix._common.progress import Progress
 from annotmix._common.spreadsheet import unguard
-from annotmix._common.words import some
+from annotmix._common.words import count, some
 from annotmix.labels.columns import find_column, guess_column
 from annotmix.reading.containers import is_packed
 from annotmix.reading.image_names import image_ids
@@ -130,9 +130,9 @@ def read_texts(path: Path, column: str | None = None, item: str | None = None) -
     empty = sum(not value.strip() for value in texts)
     notes = [*file.notes, f"{path.name}: texts in the column {text!r}, items in {key!r}.", *changed]
     if empty:
-        notes.append(f"{empty} texts are empty; they are kept as empty texts.")
+        notes.append(count(empty, "text is empty and kept.", "texts are empty and kept."))
     if long := sum(len(value) > LONGEST_TEXT for value in texts):
-        notes.append(f"{long} texts were cut after {LONGEST_TEXT} characters.")
+        notes.append(f"{count(long, 'text was', 'texts were')} cut after {LONGEST_TEXT:,} characters.")
     cut = [value[:LONGEST_TEXT] for value in texts]
     return Items("text", names, cut, notes, [file.source("texts")], key)
 
@@ -165,15 +165,19 @@ def read_images(folder: Path, wanted: Sequence[str] = (), show: bool = True) -> 
     notes = []
     if wrong:
         more = f", … ({len(wrong)} in all)" if len(wrong) > 5 else ""
-        notes.append(f"{len(wrong)} images cannot be read and were skipped: {', '.join(wrong[:5])}{more}.")
+        notes.append(
+            count(len(wrong), "image cannot be read and was", "images cannot be read and were")
+            + f" skipped: {', '.join(wrong[:5])}{more}."
+        )
     if not readable:
         raise ValueError(f"No image in {str(folder)!r} can be read. {' '.join(notes)}")
     names = image_ids(folder, readable, set(wanted))
-    notes.insert(0, f"{folder.name}: {len(readable)} images, named by {names.rule}.")
+    notes.insert(0, f"{folder.name}: {count(len(readable), 'image')}, named by {names.rule}.")
     for item, files in list(names.unclear.items())[:1]:
         notes.append(
-            f"{len(names.unclear)} labelled items fit several images, or one image fits several of them; "
-            f"their labels are left out (the first: {item!r:.100} and {some(files)})."
+            count(len(names.unclear), "labelled item fits", "labelled items fit")
+            + " several images, or an image that fits another item, too; these labels are left out (the "
+            f"first: {item!r:.100} and {some(files)})."
         )
     source = Source("images", folder.name, digest.hexdigest(), len(readable))
     unclear = frozenset(file for files in names.unclear.values() for file in files)
@@ -298,9 +302,11 @@ def _first_of_each(column: pd.Series, name: str) -> tuple[list[int], list[str], 
         if text is not None:
             seen.setdefault(text, row)
     if absent := sum(text is None for text in texts):
-        notes.append(f"{name}: {absent} rows without an id were left out.")
+        notes.append(f"{name}: {count(absent, 'row without an id was', 'rows without an id were')} left out.")
     if repeated := len(texts) - absent - len(seen):
-        notes.append(f"{name}: {repeated} rows repeat an id; the first of each counts.")
+        notes.append(
+            f"{name}: {count(repeated, 'row repeats', 'rows repeat')} an id; the first of each counts."
+        )
     if not seen:
         raise ValueError(f"{name!r}: no row has an id.")
     return list(seen.values()), list(seen), notes

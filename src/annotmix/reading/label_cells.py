@@ -62,12 +62,12 @@ def as_sets(cells: Iterable[Any], columns: Columns, split: bool = True) -> tuple
 
 
 def join_answers(
-    parts: Sequence[LabelRows], columns: Columns, one_row_per_class: bool
+    parts: Sequence[LabelRows], columns: Columns, row_per_class: Sequence[LabelRows] = ()
 ) -> tuple[LabelSets, NDArray[np.float64] | None, list[str]]:
     """Answers as `LabelSets`, their times, and notes; incomplete and repeated answers are left out.
 
-    Where `one_row_per_class` is possible, and annotators occur more than once for an item with one class
-    each, their rows are united.
+    In `row_per_class`, parts that may have one row per class, the rows of an annotator for an item are united
+    where annotators occur more than once for an item, always with one class.
     """
     table = pd.DataFrame(
         {
@@ -76,6 +76,8 @@ def join_answers(
         },
         dtype=object,
     )
+    single = [any(part is own for own in row_per_class) for part in parts]
+    table["single"] = np.repeat(single, [len(part.item) for part in parts])
     timed = any(part.time is not None for part in parts)
     table["time"] = np.concatenate(
         [np.full(len(part.item), np.nan) if part.time is None else part.time for part in parts]
@@ -91,15 +93,16 @@ def join_answers(
         raise ValueError("There are no labels: no row has an item, an annotator and a set of classes.")
     pair = ["item", "annotator"]
     items, annotators = (list(dict.fromkeys(table[role])) for role in pair)
-    repeated = table[table.duplicated(pair)]
-    if len(repeated) and one_row_per_class and table["label"].map(len).max() <= 1:
+    rows = table[table["single"]]
+    if rows.duplicated(pair).any() and rows["label"].map(len).max() <= 1:
         notes.append(
             "The table has one row per chosen class: rows of one annotator for one item are one answer."
         )
-        time = table.groupby(pair, sort=False)["time"].max()
-        table = table.groupby(pair, sort=False)["label"].agg(lambda own: tuple(n for one in own for n in one))
-        table = table.reset_index().assign(time=time.to_numpy())
-    elif len(repeated):
+        time = rows.groupby(pair, sort=False)["time"].max()
+        rows = rows.groupby(pair, sort=False)["label"].agg(lambda own: tuple(n for one in own for n in one))
+        rows = rows.reset_index().assign(time=time.to_numpy())
+        table = pd.concat([rows, others]) if len(others := table[~table["single"]]) else rows
+    if len(repeated := table[table.duplicated(pair)]):
         item, annotator = repeated.iloc[0][pair]
         notes.append(
             f"{len(repeated)} answers repeat another one of the same annotator for the same item; the "

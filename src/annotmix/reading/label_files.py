@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from annotmix._common.words import did_you_mean, shorten, some
+from annotmix._common.words import count, did_you_mean, shorten, some
 from annotmix.labels.annotations import Annotations
-from annotmix.labels.columns import find_column
+from annotmix.labels.columns import find_column, guess_column
 from annotmix.labels.label_sets import LabelSets
 from annotmix.reading.annotator_table import UNPARSED, AnnotatorTable, annotators_file, read_annotators
 from annotmix.reading.class_names import offers, with_names, with_spelling
@@ -40,7 +40,7 @@ class LabelData:
         Items, annotators and classes are text; items and annotators in the order of the file. Of sets of
         classes their `answers`.
     format : str
-        The name of the files' format.
+        The name of the files' format; several names are joined by " and ".
     notes : list of str
         Notes about what was read, changed and left out.
     texts : mapping of item to text
@@ -73,13 +73,14 @@ class LabelData:
 def read_labels(
     paths: Sequence[str | Path], format: str | None = None, columns: Columns | None = None
 ) -> LabelData:
-    """Read labels from one file, several files of one format, a folder or a ZIP file with several.
+    """Read labels from one file, several files, a folder or a ZIP file with several.
 
     Parameters
     ----------
     paths : sequence of path
     format : str, optional
-        A name in `annotmix.reading.formats.FORMATS`; by default the content decides.
+        A name in `annotmix.reading.formats.FORMATS`, for all files; by default the content of each file
+        decides.
     columns : Columns, optional
         Names of columns that cannot be guessed, labels that are missing ones, and other names for labels.
     """
@@ -94,17 +95,9 @@ def read_labels(
         for path in listed
         for file in ([DatasetFiles(path)] if is_dataset(path) else InputFile.each(path))
     ]
-    chosen = _recognised(files, columns) if format is None else FORMATS[format]
-    parts = chosen.read(files, columns)
-    if columns.weight is not None and any(part.weight is None for part in parts):
-        raise ValueError(
-            f"--weight {columns.weight}: {files[0].name!r} is {chosen.title}; weights are read from "
-            f"{FORMATS['long'].title}."
-        )
-    if columns.annotators and chosen.name != "wide":
-        raise ValueError(
-            f"--annotators names columns of {FORMATS['wide'].title}; {files[0].name!r} is {chosen.title}."
-        )
+    chosen = _recognised(files, columns) if format is None else {FORMATS[format]: files}
+    by_format = _read_each(chosen, columns)
+    parts = [part for own in by_format.values() for part in own]
     sets = None
     if columns.several:
         if any(part.weight is not None for part in parts):
@@ -112,7 +105,7 @@ def read_labels(
                 "--multi-label: answers with several classes have no weights, but there is a column of "
                 "weights; leave it out."
             )
-        sets, time, changed = join_answers(parts, columns, chosen.name == "long")
+        sets, time, changed = join_answers(parts, columns, by_format.get(FORMATS["long"], []))
         annotations = sets.answers
     else:
         annotations, time, changed = _annotations(parts, columns)
@@ -128,7 +121,7 @@ def read_labels(
     known = set(annotations.items)
     return LabelData(
         annotations=annotations,
-        format=chosen.name,
+        format=" and ".join(form.name for form in chosen),
         notes=notes + changed,
         texts={item: text for part in reversed(parts) for item, text in part.texts.items() if item in known},
         sources=[*(file.source("labels") for file in files), *([] if who is None else [who.source])],
@@ -269,13 +262,73 @@ def _files(paths: Sequence[str | Path]) -> tuple[list[Path], list[str]]:
     return listed, notes
 
 
-def _recognised(files: Sequence[InputFile], columns: Columns) -> Format:
-    for entry in reversed(FORMATS.values()):
-        if entry.name == "wide" and one_per_annotator(files, columns):
-            return FORMATS["long"]
-        if entry.recognises(files[0], columns):
-            return entry
-    raise ValueError(f"{files[0].name!r} is in no known format.")
+def _recognised(files: Sequence[InputFile], columns: Columns) -> dict[Format, list[InputFile]]:
+    """The files by their formats; a file that none recognises is read like the first one."""
+    exports = [form for form in FORMATS.values() if form.name not in ("long", "wide")]
+    found = [
+        next((own for own in reversed(exports) if own.recognises(file, columns)), None) for file in files
+    ]
+    tables = [file for file, form in zip(files, found, strict=True) if form is None]
+    together = one_per_annotator(tables, columns)
+    chosen: dict[Format, list[InputFile]] = {}
+    for file, form in zip(files, found, strict=True):
+        if form is None and together:
+            form = FORMATS["long"]
+        elif form is None:
+            form = _table_form(file, columns, next(iter(chosen), None))
+        chosen.setdefault(form, []).append(file)
+    return chosen
+
+
+def _table_form(file: InputFile, columns: Columns, first: Format | None) -> Format:
+    """The format of a table, or that of the first file for one that is no table of labels by itself."""
+    try:
+        if FORMATS["wide"].recognises(file, columns):
+            return FORMATS["wide"]
+    except ValueError:
+        if first is None:
+            raise
+        return first
+    names = list(file.table.columns)
+    named = {"item": columns.item, "annotator": columns.annotator, "label": columns.label}
+    complete = all(own in names or guess_column(names, role) is not None for role, own in named.items())
+    return FORMATS["long"] if complete or first is None else first
+
+
+def _present(columns: Columns, files: Sequence[InputFile]) -> Columns:
+    """The columns without names that are about files of other formats, which these tables lack."""
+    names = {name for file in files for name in file.table.columns}
+
+    def present(name: str | None) -> str | None:
+        return name if name in names else None
+
+    return replace(
+        columns,
+        item=present(columns.item),
+        annotator=present(columns.annotator),
+        label=present(columns.label),
+    )
+
+
+def _read_each(
+    chosen: Mapping[Format, Sequence[InputFile]], columns: Columns
+) -> dict[Format, list[LabelRows]]:
+    """The labels in files, by format; refuses options that are about other formats."""
+    if columns.annotators and FORMATS["wide"] not in chosen:
+        (form, files), *_ = chosen.items()
+        raise ValueError(
+            f"--annotators names columns of {FORMATS['wide'].title}; {files[0].name!r} is {form.title}."
+        )
+    parts: dict[Format, list[LabelRows]] = {}
+    for form, files in chosen.items():
+        tables = len(chosen) > 1 and form.name in ("long", "wide")
+        parts[form] = form.read(files, _present(columns, files) if tables else columns)
+        if columns.weight is not None and any(part.weight is None for part in parts[form]):
+            raise ValueError(
+                f"--weight {columns.weight}: {files[0].name!r} is {form.title}; weights are read from "
+                f"{FORMATS['long'].title}."
+            )
+    return parts
 
 
 def _annotations(
@@ -302,15 +355,20 @@ def _annotations(
     for role, what in (("item", "id of an item"), ("annotator", "annotator")):
         lost = np.flatnonzero(missing[role] & ~missing["label"])
         if len(lost):
-            notes.append(f"{len(lost)} labels without an {what} were left out, the first in row {lost[0]}.")
+            notes.append(
+                count(len(lost), f"label without an {what} was", f"labels without an {what} were")
+                + f" left out, the first in row {lost[0]}."
+            )
     table = table[~missing.any(axis=1)]
     if table.empty:
         hint = " Answers name several classes: --multi-label." if _left_out_several(parts) else ""
+        if columns.missing:
+            hint += f" --missing leaves out {some(columns.missing)}."
         raise ValueError(f"There are no labels: no row has an item, an annotator and a label.{hint}")
     if all(weighted) and (empty := table["weight"].isna()).any():
         raise ValueError(
-            f"{empty.sum()} labels have no weight, the first in row {empty.idxmax()}. Give 1 to labels that "
-            "count in full."
+            count(int(empty.sum()), "label has", "labels have")
+            + f" no weight, the first in row {empty.idxmax()}. Give 1 to labels that count in full."
         )
     one = roles[:3] if all(weighted) else roles[:2]
     repeated = table[table.duplicated(one)]
@@ -318,8 +376,9 @@ def _annotations(
         item, annotator = repeated.iloc[0][["item", "annotator"]]
         which = "newest" if timed else "last"
         notes.append(
-            f"{len(repeated)} labels repeat another one of the same annotator for the same item; the {which} "
-            f"counts (the first: {annotator!r:.60} on {item!r:.60})."
+            count(len(repeated), "label repeats", "labels repeat")
+            + f" another one of the same annotator for the same item; the {which} counts (the first: "
+            f"{annotator!r:.60} on {item!r:.60})."
         )
     items, annotators = (list(dict.fromkeys(table[role])) for role in roles[:2])
     # the newest is the last one; a label without a time comes before all others

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from annotmix._common.words import count
 from annotmix.labels.names import MISSING
 
 #: Longest id, name of an annotator, or label; a longer one is a text in the wrong column.
@@ -55,9 +56,9 @@ def as_texts(values: Iterable[Any], what: str, missing: Iterable[str] = MISSING)
         texts[n] = text
     notes = []
     if spaces:
-        notes.append(f"Spaces around the {what} were removed in {spaces} rows.")
+        notes.append(f"Spaces around the {what} were removed in {count(spaces, 'row')}.")
     if any(words.values()):
-        listed_words = ", ".join(f"{word!r} {count} times" for word, count in words.items() if count)
+        listed_words = ", ".join(f"{word!r} {count(n, 'time')}" for word, n in words.items() if n)
         notes.append(f"Read as no {what}: {listed_words}.")
     present = [text for text in texts if text is not None]
     distinct = set(present)

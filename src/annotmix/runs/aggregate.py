@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from annotmix._common.words import count
 from annotmix.labels import crowdkit
 from annotmix.labels.aggregation import majority_vote
 from annotmix.labels.annotations import Annotations
@@ -122,8 +123,8 @@ def read_said(
     a = labelled.annotations
     n_classes = a.n_classes if labelled.sets is None else labelled.sets.n_classes
     say(
-        f"{len(a)} labels by {a.n_annotators} annotators on {a.n_items} items, {n_classes} "
-        f"classes ({labelled.format})."
+        f"{count(len(a), 'label')} by {count(a.n_annotators, 'annotator')} on {count(a.n_items, 'item')}, "
+        f"{count(n_classes, 'class', 'classes')} ({labelled.format})."
     )
     for note in labelled.notes:
         say(f"  - {note}")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from annotmix._common.words import shorten, some
+from annotmix._common.words import count, shorten, some
 from annotmix.labels.agreement import RELIABLE, Agreement, agreement
 from annotmix.reading import Columns
 from annotmix.runs.aggregate import read_said
@@ -54,8 +54,9 @@ def agreement_lines(result: Agreement) -> list[str]:
     """The main results as lines of text."""
     a, table = result.annotations, result.coefficients
     single = int((a.labels_per_item == 1).sum())
-    rest = f"; {single} items with one label say nothing about it" if single else ""
-    lines = [f"Agreement on {result.n_items} items with two labels or more{rest}"]
+    says = count(single, "item with one label says", "items with one label say")
+    rest = f"; {says} nothing about it" if single else ""
+    lines = [f"Agreement on {count(result.n_items, 'item')} with two labels or more{rest}"]
     if not result.n_items:
         return [*lines, f"  {result.verdict}"]
     names = {

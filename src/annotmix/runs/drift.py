@@ -3,6 +3,13 @@
 Under the hypothesis that nothing changed, the labels of an annotator are right in any order. The test is the
 covariance between the rank of a label in time and its chance of being right, against random orders; Holm's
 correction keeps the chance that anybody is named wrongly at `LEVEL`.
+
+The chance q that a label is right includes the label itself. Given the annotator's accuracy a, the score
+of its likelihood, q / a − (1 − q) / (1 − a), is linear in q, so the covariance is the score test of a
+trend. In 480 simulated crowds of 20 annotators, of whom one falls from 95 to 55 %, tests for a change
+point (the greatest partial sum, plain or standardised; an average over all splits) found 1 point fewer to
+14 more of late falls, 15 fewer to 4 more of falls halfway, and 1 to 11 fewer of even ones; the chance by
+other annotators' labels alone found no more.
 """
 
 from __future__ import annotations

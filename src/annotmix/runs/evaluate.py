@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from annotmix._common.files import link_or_copy
-from annotmix._common.words import some
+from annotmix._common.words import count, some
 from annotmix.labels.annotations import ROUNDING, Annotations
 from annotmix.labels.dawid_skene import dawid_skene
 from annotmix.labels.metrics import perf_auroc
@@ -115,7 +115,8 @@ def _known(findings: Findings, truth: Mapping[str, str]) -> tuple[pd.Series, lis
     if len(known) < len(truth):
         lost = [item for item in truth if item not in items.index]
         notes.append(
-            f"{len(lost)} of {len(truth)} true labels are about items unknown to the run: {some(lost)}."
+            f"The run does not know the items of {len(lost)} of {count(len(truth), 'true label')}: "
+            f"{some(lost)}."
         )
     if unknown := sorted(set(truth.values()) - set(findings.classes)):
         notes.append(
@@ -124,8 +125,8 @@ def _known(findings: Findings, truth: Mapping[str, str]) -> tuple[pd.Series, lis
     gold = set(items.index[is_gold(items)])
     if n_gold := sum(item in gold for item in known):
         notes.append(
-            f"{n_gold} of {len(known)} items with a true label are gold: their true class was learnt, so "
-            "they are left out of the scores."
+            f"The scores leave out {n_gold} of {count(len(known), 'item')} with a true label: gold, whose "
+            "true class was learnt."
         )
     return pd.Series({item: truth[item] for item in known if item not in gold}, dtype=object), notes
 

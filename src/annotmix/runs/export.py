@@ -17,9 +17,9 @@ from torch import Tensor, nn
 import annotmix
 from annotmix._common.files import write_bytes, write_json
 from annotmix._common.optional import require
-from annotmix.estimators.crowd import CrowdClassifier
 from annotmix.estimators.preparation import LIMIT, Preparation
 from annotmix.runs import onnx_inputs
+from annotmix.runs.exportable import require_exportable
 from annotmix.runs.folder import RunFolder
 from annotmix.runs.onnx_inputs import FEATURES, PIXELS
 from annotmix.runs.prepare import numbered
@@ -81,13 +81,10 @@ def export_onnx(run: Path, path: Path, with_encoder: bool = False) -> dict[str, 
     dict
         The content of the JSON file, with the largest difference from the original on a sample of items.
     """
+    require_exportable(run, with_encoder)
     runtime = require("onnxruntime", "onnx", "Exporting")
     require("onnxscript", "onnx", "Exporting")
     items, model, features, results = RunFolder(run).read("preparation", "model", "features", "findings")
-    if isinstance(model, CrowdClassifier):
-        raise ValueError(f"{str(run)!r} holds no network: only runs with --model network can be exported.")
-    if with_encoder:
-        onnx_inputs.require_includable(items)
     preparation = items.table
     expected_shape = (len(results.items), len(preparation.feature_names))
     if features.shape != expected_shape or features.dtype != np.float32:

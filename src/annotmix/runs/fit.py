@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 import annotmix
 from annotmix._common.files import save_array, write_json
 from annotmix._common.spreadsheet import EXPLANATION
+from annotmix._common.words import count
 from annotmix.labels.names import locate
 from annotmix.labels.posterior import Posterior
 from annotmix.labels.set_posterior import MultiLabelPosterior
@@ -165,7 +166,7 @@ def _settings(request: Request, inputs: Inputs, preparation: ItemPreparation, mo
         "parameters": parameters(model),
         "encoder": preparation.encoder_name,
         **({"columns": columns} if (columns := preparation.columns(inputs.items)) else {}),
-        **({"gold": f"true labels of {len(inputs.gold)} items"} if inputs.gold else {}),
+        **({"gold": f"true labels of {count(len(inputs.gold), 'item')}"} if inputs.gold else {}),
         "posterior": _weights(model.posterior_),
         "interval": INTERVAL,
         "versions": _versions(),

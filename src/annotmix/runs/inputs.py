@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from annotmix._common.words import shorten, some
+from annotmix._common.words import count, shorten, some
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.coefficients import percent_agreement
 from annotmix.labels.label_sets import LabelSets
@@ -226,7 +226,7 @@ def match_gold(
         )
     if not lost:
         return kept, []
-    return kept, [f"{len(lost)} of {len(gold)} items in --gold are not among the items: {some(lost)}."]
+    return kept, [f"{len(lost)} of {count(len(gold), 'item')} in --gold not among the items: {some(lost)}."]
 
 
 def _read_items(request: Request, labelled: LabelData, progress: bool) -> Items:
@@ -324,7 +324,7 @@ def understood_lines(understood: dict[str, Any], notes: list[str]) -> list[str]:
     names, n_lost = understood["classes"], understood["n not matched"]
     lines = [
         "What was understood",
-        f"  labels      {understood['labels']} by {understood['annotators']} annotators "
+        f"  labels      {understood['labels']:,} by {count(understood['annotators'], 'annotator')} "
         f"({understood['format']})",
         f"  items       {understood['items']}, with {mean:.1f} labels on average ({least} to {most})",
         f"  classes     {len(names)}: {', '.join(shorten(name, 40) for name in names[:10])}"
@@ -344,8 +344,9 @@ def understood_lines(understood: dict[str, Any], notes: list[str]) -> list[str]:
         )
     if understood["without labels"]:
         lines.append(
-            f"  unlabelled  {understood['without labels']} further items have {what} and no labels; they are "
-            "predicted too"
+            "  unlabelled  "
+            + count(understood["without labels"], "further item has", "further items have")
+            + f" {what} and no labels; predicted, too"
         )
     return [*lines, *(f"  - {note}" for note in notes)]
 
@@ -364,7 +365,7 @@ def _remarks(a: Annotations) -> list[str]:
     alike = np.flatnonzero((kinds == 1) & (a.labels_per_annotator >= MANY_ALIKE))
     if len(alike):
         notes.append(
-            f"{len(alike)} annotators gave the same label to everything, {MANY_ALIKE} items or more: "
-            f"{some(a.annotators[alike])}."
+            f"{count(len(alike), 'annotator')} gave the same label to everything, {MANY_ALIKE} items or "
+            f"more: {some(a.annotators[alike])}."
         )
     return notes

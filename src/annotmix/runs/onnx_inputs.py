@@ -14,11 +14,10 @@ from torch import Tensor, nn
 from annotmix._common.schema import read_json
 from annotmix.encoders import efficientnet, encoder_from_dict, pictures
 from annotmix.reading.items import image_files
+from annotmix.runs.exportable import INCLUDED, INCLUDED_NAME, in_python
 from annotmix.runs.prepare import ItemPreparation
 
 FEATURES, PIXELS = "features", "pixels"
-#: The one encoder that an ONNX file can include.
-INCLUDED = f"image:{efficientnet.NAME}"
 
 
 class _RunRequest(msgspec.Struct):
@@ -44,24 +43,6 @@ class PictureClassifier(nn.Module):
         """Encode, then classify."""
         probabilities: Tensor = self.network(self.encoder(efficientnet.scaled(pixels)))
         return probabilities
-
-
-def require_includable(items: ItemPreparation) -> None:
-    """Refuse to include an encoder that an ONNX file cannot hold, with the reason."""
-    if items.encoder is None:
-        raise ValueError("--with-encoder is for runs on texts or images; the items of this run are features.")
-    if items.encoder["kind"] == "text":
-        raise ValueError(
-            f"{items.encoder_name} cannot be part of the ONNX file: its tokenizer, which splits a text into "
-            "numbered tokens, is no network. Export without --with-encoder, and compute the features of new "
-            f"texts with {_in_python(items.encoder)}."
-        )
-    if items.encoder_name != INCLUDED:
-        raise ValueError(
-            f"{items.encoder_name} cannot be part of the ONNX file: only {INCLUDED} can, as the pixels of "
-            "others are prepared by code of their own. Export without --with-encoder, and compute the "
-            f"features of new images with {_in_python(items.encoder)}."
-        )
 
 
 def encoder_columns(items: ItemPreparation) -> list[int] | None:
@@ -107,7 +88,7 @@ def input_meaning(items: ItemPreparation, with_encoder: bool) -> str:
         return (
             f"The input '{FEATURES}' is the numbers per {items.encoder['kind']} that the encoder "
             f"{items.encoder_name} gives ({_pooling(items.encoder)}), in Python "
-            f"{_in_python(items.encoder)}. The {len(items.table.numeric)} of them that vary are selected and "
+            f"{in_python(items.encoder)}. The {len(items.table.numeric)} of them that vary are selected and "
             "standardised inside."
         )
     inside = (
@@ -121,14 +102,7 @@ def input_meaning(items: ItemPreparation, with_encoder: bool) -> str:
 
 def _pooling(encoder: dict[str, Any]) -> str:
     params = encoder["params"]
-    if encoder["kind"] == "image" and params["model"] == efficientnet.NAME:
+    if encoder["kind"] == "image" and params["model"] == INCLUDED_NAME:
         return "the mean over the picture"
     how = "the first token" if params["pooling"] == "cls" else "the mean over the tokens"
     return f"{how} of the first {params['max_length']}" if encoder["kind"] == "text" else how
-
-
-def _in_python(encoder: dict[str, Any]) -> str:
-    kind, params = encoder["kind"], encoder["params"]
-    what = {"text": "texts", "image": "images"}[kind]
-    more = "" if params["model"] == efficientnet.NAME else f", pooling={params['pooling']!r}"
-    return f"annotmix.{kind.title()}Encoder({params['model']!r}{more}).encode({what})"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from annotmix._common.words import some
+from annotmix._common.words import count, some
 from annotmix.estimators.suggestion import suggest_from
 from annotmix.labels.kinds import UNKNOWN
 from annotmix.labels.posterior import Posterior
@@ -75,9 +75,9 @@ def suggest(
         notes += more
     suggested = suggest_from(posterior, budget, **limits)
     if "cost" in suggested:
-        notes.append(f"{len(suggested)} labels for {suggested['cost'].sum():g} of {budget:g}.")
+        notes.append(f"{count(len(suggested), 'label')} for {suggested['cost'].sum():g} of {budget:g}.")
     elif len(suggested) < int(budget):
-        notes.append(f"Only {len(suggested)} pairs of item and annotator are left within the limits.")
+        notes.append(f"Only {count(len(suggested), 'pair')} of item and annotator fit within the limits.")
     return suggested, notes
 
 
@@ -147,4 +147,6 @@ def _limits(
         "per_annotator": load if per_annotator is None else dict.fromkeys(names, per_annotator) | load,
         "cost": table["cost"].dropna().to_dict() or None,
     }
-    return limits, [f"{len(new)} of {len(names)} annotators are new to the run: {some(new)}."] if new else []
+    if not new:
+        return limits, []
+    return limits, [f"The run does not know {len(new)} of {count(len(names), 'annotator')}: {some(new)}."]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from annotmix._common.words import shorten
+from annotmix._common.words import count, shorten
 from annotmix.runs.conclusions import counts_of, extremes, rests_on, warnings_of
 from annotmix.runs.findings import Findings
 from annotmix.runs.score_words import classifier_words, score_rows, verdict
@@ -37,12 +37,14 @@ def summary_lines(findings: Findings, out: Path) -> list[str]:
     """The main results as lines of text."""
     figures = summary(findings, out)
     labels, wrong = figures["labels"], figures["labels more likely wrong than right"]
+    differ = figures["items whose label differs from the majority"]
+    are_wrong = f"{'is' if wrong == 1 else 'are'} more likely wrong than right"
     return [
         "What was found",
-        f"  {wrong} of {labels} labels ({wrong / max(labels, 1):.0%}) "
-        f"{'are more likely wrong than right' if findings.several is None else WRONG_SETS}.",
-        f"  {figures['items whose label differs from the majority']} of {figures['labelled items']} "
-        "items get another label than most annotators gave.",
+        f"  {wrong:,} of {count(labels, 'label')} ({wrong / max(labels, 1):.0%}) "
+        f"{are_wrong if findings.several is None else WRONG_SETS}.",
+        f"  {differ:,} of {count(figures['labelled items'], 'item')} {'gets' if differ == 1 else 'get'} "
+        "another label than most annotators gave.",
         f"  {_whom_to_trust(findings)}",
         *(f"  {sentence}" for sentence in [rests_on(findings), *warnings_of(findings)] if sentence),
         *score_lines(findings),

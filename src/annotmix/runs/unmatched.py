@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from annotmix._common.words import some
+from annotmix._common.words import count, some
 from annotmix.reading.image_names import plain_name
 
 _WORDS = {"features": "features", "text": "text", "images": "image"}
@@ -49,14 +49,17 @@ def find_unmatched(
     plain = {plain_name(name) for name in lost} - {""}
     items = [name for name in unlabelled if name in unclear or plain_name(name) in plain]
     note = (
-        f"{len(lost)} labelled items have no matching {_WORDS[kind]}, and their labels were left out: "
-        f"{some(list(lost))}."
+        count(len(lost), "labelled item has", "labelled items have")
+        + f" no matching {_WORDS[kind]}, and their labels were left out: {some(list(lost))}."
     )
     if items:
-        note += (
-            f" {len(items)} items without labels have similar names and are not suggested for labelling: "
-            f"{some(items)}."
+        alike = count(
+            len(items),
+            "item without labels has a similar name and is",
+            "items without labels have similar names and are",
         )
+        note += f" {alike} not suggested for labelling: {some(items)}."
     if others := len(unlabelled) - len(items):
-        note += f" Compare the names before you label one of the {others} further items without labels."
+        rest = "the further item" if others == 1 else f"one of the {others:,} further items"
+        note += f" Compare the names before you label {rest} without labels."
     return Unmatched(note, items)

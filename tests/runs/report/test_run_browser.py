@@ -240,7 +240,7 @@ def test_text_can_be_read_in_both_schemes(page, scheme):
         assert contrast(rgb(ink), mixed) >= 4.5
 
 
-@pytest.mark.parametrize("name", ["small", "hostile", "many classes"])
+@pytest.mark.parametrize("name", ["small", "hostile", "many classes", "over time"])
 def test_a_phone_needs_no_scrolling_across(browser, reports, name):
     browser.screen(390, 844)
     browser.open(reports(name))

@@ -155,10 +155,25 @@ class _Cells:
         absent = {"", "-1", *MISSING, *(word.casefold() for word in missing)}
         once = table.loc[:, ~table.columns.duplicated(keep=False)].iloc[at]
         known = set(once.columns)
+        #: a value as it is written where it occurs first
+        self.written: dict[str, str] = {}
         self.values = {
-            column: [_plain(cell, absent) for cell in once[column]] for column in columns if column in known
+            column: [self._plain(cell, absent) for cell in once[column]]
+            for column in columns
+            if column in known
         }
         self._count()
+
+    def _plain(self, cell: Any, absent: set[str]) -> str | None:
+        """A cell as text without case, None where it is missing."""
+        if cell is None or cell is pd.NA or cell is pd.NaT:
+            return None
+        written = _WHOLE.sub(r"\1", str(cell).strip()[:200])
+        text = written.casefold()
+        if text in absent:
+            return None
+        self.written.setdefault(text, written)
+        return text
 
     def _count(self) -> None:
         self.counts = {column: Counter(filter(None, own)) for column, own in self.values.items()}
@@ -239,7 +254,7 @@ class _Cells:
         return len(own), k, min(shared / labels, MOST_CHANCE) if labels else 0.0
 
     def _unlike_words(self, column: str, k: int) -> str:
-        values = [value for value, _ in self.counts[column].most_common()]
+        values = self._as_written(value for value, _ in self.counts[column].most_common())
         if len(values) == 1:
             return f"always {show(values[0])}, which no other column has"
         few = "hardly any of them is" if k else "none of them is"
@@ -251,9 +266,8 @@ class _Cells:
         for column in self.values:
             n, k, r = self._overlap(column, several)
             if n and 2 * k < n and float(bdtr(k, n, r)) * len(self.values) < IMPROBABLE:
-                found[column] = [v for v, _ in self.counts[column].most_common() if self.columns_of[v] == 1][
-                    :3
-                ]
+                own = (v for v, _ in self.counts[column].most_common() if self.columns_of[v] == 1)
+                found[column] = self._as_written(own)[:3]
         return found
 
     def check_groups(self) -> None:
@@ -287,16 +301,11 @@ class _Cells:
 
     def _classes(self, names: list[str]) -> list[str]:
         total = sum((self.counts[name] for name in names), Counter[str]())
-        return [value for value, _ in total.most_common()]
+        return self._as_written(value for value, _ in total.most_common())
+
+    def _as_written(self, values: Iterable[str]) -> list[str]:
+        return [self.written[value] for value in values]
 
 
 def _share(counts: Counter[str], fits: Any) -> float:
     return sum(n for value, n in counts.items() if fits(value)) / max(sum(counts.values()), 1)
-
-
-def _plain(cell: Any, absent: set[str]) -> str | None:
-    """A cell as text without case, None where it is missing."""
-    if cell is None or cell is pd.NA or cell is pd.NaT:
-        return None
-    text = _WHOLE.sub(r"\1", str(cell).strip().casefold()[:200])
-    return None if text in absent else text

@@ -71,20 +71,20 @@ def _read(name: str, records: list[Record], columns: Columns) -> LabelRows:
                 continue
             values = own.value if isinstance(own.value, list) else [own.value]
             if own.status not in _FINAL:
-                labels.leave_out(f"{own.status:.20} responses")
+                labels.leave_out(f"{own.status:.20} response")
             elif any(isinstance(value, dict | list) for value in values):
-                labels.leave_out("responses that are no class")
+                labels.leave_out("response that is no class", "responses that are no class")
             elif columns.several and own.value in (None, ""):
-                labels.leave_out("empty responses")  # a question without an answer; [] is one without a class
+                labels.leave_out("empty response")  # a question without an answer; [] is one without a class
             elif not columns.several and len(values) == 1 and values[0] in (None, ""):
-                labels.leave_out("empty responses")
+                labels.leave_out("empty response")
             else:
                 labels.add_choices(
                     item,
                     own.annotator,
                     values,
                     own.time,
-                    "responses",
+                    ("response", "responses"),
                     "with several classes",
                     "without a class",
                 )

@@ -78,9 +78,10 @@ def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
             f"doccano's export, one file per annotator: {', '.join(names[:5])}"
             f"{', …' if len(names) > 5 else ''}."
         ]
-        if any(record.get("annotation_approver") for records in by_annotator.values() for record in records):
+        if any("annotation_approver" in record for records in by_annotator.values() for record in records):
             notes.append(
-                "'annotation_approver' says who approved a label, not who gave it. Where several annotators "
+                "JSON Lines of an old version of doccano join the labels of all annotators and do not say "
+                "who gave which; 'annotation_approver' only approved them. Where several annotators "
                 "labelled, export JSON instead, which names them."
             )
     by_text = columns.item is None and _ids_differ(by_annotator)
@@ -103,9 +104,11 @@ def read(files: Sequence[InputFile], columns: Columns) -> list[LabelRows]:
             labels.text(item, text)
             classes = _classes(record, columns.label, where)
             if not classes:  # the export has the same for items that nobody has looked at
-                labels.leave_out("entries without a class")
+                labels.leave_out("entry without a class", "entries without a class")
             else:
-                labels.add_choices(item, annotator, classes, None, "entries", "with several classes", "")
+                labels.add_choices(
+                    item, annotator, classes, None, ("entry", "entries"), "with several classes", ""
+                )
     return [labels.rows(*notes)]
 
 

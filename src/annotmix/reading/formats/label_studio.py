@@ -3,7 +3,8 @@
 JSON is a list of tasks with `id`, `data` and `annotations`. An annotation has `completed_by` (a number, or an
 object with an `email`), `was_cancelled`, `updated_at` and `result`, a list of answers; the answer to a choice
 has `from_name` (the question) and `value.choices`. The other forms have one row per annotation; see
-`label_studio_tables`. An item is a task, named by its id or by a field of its data.
+`label_studio_tables`. An item is a task, named by its id or by a field of its data; tasks that annotmix has
+written name the item of the run in the field `ITEM_FIELD` of their data, which counts before both.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from annotmix.reading.formats import Columns, LabelRows
-from annotmix.reading.formats.label_studio_tables import Table, is_table
+from annotmix.reading.formats.label_studio_tables import ITEM_FIELD, Table, is_table
 from annotmix.reading.formats.records import (
     Collector,
     as_list,
@@ -90,7 +91,7 @@ def _read_table(
     table = Table(file)
     question, notes = table.question(columns.label)
     for number, row in enumerate(table.rows):
-        item = identifier(row, (columns.item or "id",), f"{file.name}, row {number}")
+        item = identifier(row, (ITEM_FIELD, columns.item or "id"), f"{file.name}, row {number}")
         labels.text(item, first_text({key: value for key, value in row.items() if key != question}))
         if row.get("annotation_id") in (None, ""):
             continue  # a task without annotations
@@ -124,7 +125,7 @@ def _add_newest(labels: Collector, annotations: Iterable[_Annotation]) -> None:
     by_item: dict[str, list[_Annotation]] = {}
     for annotation in annotations:
         if annotation.cancelled:
-            labels.leave_out("cancelled annotations")
+            labels.leave_out("cancelled annotation")
         else:
             by_item.setdefault(annotation.item, []).append(annotation)
     for listed in by_item.values():
@@ -133,11 +134,12 @@ def _add_newest(labels: Collector, annotations: Iterable[_Annotation]) -> None:
         newest = {name: place for place, name in enumerate(names)}
         for place, (name, own) in enumerate(zip(names, listed, strict=True)):
             if name is not None and newest[name] != place:
-                labels.leave_out("annotations with a newer one by the same annotator for the same item")
+                newer = "with a newer one by the same annotator for the same item"
+                labels.leave_out(f"annotation {newer}", f"annotations {newer}")
             else:
                 labels.add_choices(
                     own.item, own.annotator, own.choices, own.time,
-                    "annotations", "with several choices", "without a choice",
+                    ("annotation", "annotations"), "with several choices", "without a choice",
                 )  # fmt: skip
 
 
@@ -167,6 +169,8 @@ def _annotator(by: Any) -> Any:
 
 
 def _item(task: Record, data: Record, field: str | None, where: str) -> str:
+    if data.get(ITEM_FIELD) not in (None, ""):
+        return identifier(data, (ITEM_FIELD,), where)
     if field is None:
         return identifier(task if "id" in task else data, ("id",), where)
     return identifier(data if field in data else task, (field,), where)

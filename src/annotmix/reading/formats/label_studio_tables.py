@@ -16,6 +16,12 @@ from annotmix._common.words import some
 from annotmix.reading.formats.records import choose_question
 from annotmix.reading.input_files import InputFile
 
+#: The field of a task's data that says which item of a run the task is about; it precedes the task's id.
+ITEM_FIELD = "annotmix_item"
+#: The beginning of all fields of the data that annotmix adds to what annotators see.
+OWN_FIELDS = "annotmix_"
+#: Fields of the data in which tasks of annotmix show items.
+SHOWN_FIELDS = ("text", "image", "features")
 #: Fields of an annotation that are neither data of the task nor answers; the first are always there.
 _ALWAYS = ("annotator", "annotation_id", "lead_time")
 _OWN = (*_ALWAYS, "id", "created_at", "updated_at", "agreement", "history")
@@ -48,6 +54,8 @@ class Table:
             file.records if file.records is not None else file.table.to_dict("records")
         )
         data = _before_id(file)
+        if ITEM_FIELD in columns:
+            data |= {column for column in columns if column.startswith(OWN_FIELDS)} | {*SHOWN_FIELDS}
         self._named = [column for column in columns if column not in _OWN]
         self._candidates = [column for column in self._named if column not in data]
 

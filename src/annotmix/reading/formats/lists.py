@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from annotmix._common.words import some
+from annotmix._common.words import count, some
 from annotmix.labels.columns import guess_column
 from annotmix.reading.formats import Columns, LabelRows
 from annotmix.reading.formats.records import Collector, first_text, identifier, records_of
@@ -43,8 +43,8 @@ def _read(file: InputFile, columns: Columns) -> LabelRows:
         who, what = (own if isinstance(own := record.get(key), list) else [] for key in (annotator, label))
         if len(who) != len(what):
             raise ValueError(
-                f"{file.name!r}, row {number}: {len(who)} annotators in {annotator!r}, but {len(what)} "
-                f"labels in {label!r}; expected one label of each annotator."
+                f"{file.name!r}, row {number}: {count(len(who), 'annotator')} in {annotator!r}, but "
+                f"{count(len(what), 'label')} in {label!r}; expected one label of each annotator."
             )
         for one, own in zip(who, what, strict=True):
             labels.add(name, one, own)

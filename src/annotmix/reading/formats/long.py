@@ -23,6 +23,9 @@ from annotmix.reading.texts import item_texts
 from annotmix.reading.times import label_times
 from annotmix.reading.values import as_ids, as_labels, as_texts
 
+#: Columns of the table of questions that `annotmix suggest --out` writes to be filled in.
+_QUESTIONS = {"item", "annotator", "gain", "performance"}
+
 
 def recognises(file: InputFile, columns: Columns) -> bool:
     """Every file that no other format recognises; mistakes in it are reported when it is read."""
@@ -112,7 +115,9 @@ def _read(file: InputFile, columns: Columns, annotator_name: str | None) -> Labe
     texts = item_texts(rest, found["item"], item, columns.text, name, notes)
     others = (found.get("annotator"), found["label"], weight_column, time_column)
     used = tuple(column for column in others if column is not None)
-    return LabelRows(item, annotator, label, notes, texts, weight, time, used)
+    # a question that nobody has answered yet is no answer without a label
+    unparsed = np.zeros(len(table), dtype=bool) if set(table.columns) >= _QUESTIONS else None
+    return LabelRows(item, annotator, label, notes, texts, weight, time, used, unparsed)
 
 
 def _and(roles: Sequence[str] | dict[str, str]) -> str:

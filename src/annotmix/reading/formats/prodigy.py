@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from annotmix._common.words import some
+from annotmix._common.words import count, some
 from annotmix.reading.formats import Columns, LabelRows
 from annotmix.reading.formats.records import (
     Collector,
@@ -62,25 +62,29 @@ def _read(name: str, records: list[Record], columns: Columns) -> LabelRows:
         annotators |= {annotator} if isinstance(annotator, str) else set()
         answer, time = record.get("answer"), record.get("_timestamp")
         if answer not in ("accept", "reject"):
-            labels.leave_out("ignored answers")
+            labels.leave_out("ignored answer")
         elif _is_choice(record):
-            if answer == "reject" and columns.several:
-                labels.leave_out("rejected tasks")
+            if answer == "reject":
+                labels.leave_out("rejected question")
                 continue
-            chosen = record["accept"] if answer == "accept" else []
+            what = ("answer", "answers")
             labels.add_choices(
-                item, annotator, chosen, time, "answers", "with several choices", "without a choice"
+                item, annotator, record["accept"], time, what, "with several choices", "without a choice"
             )
         elif columns.several:
-            labels.leave_out("answers about a single label (they say nothing about the others)")
+            alone = "about a single label (nothing is said about the others)"
+            labels.leave_out(f"answer {alone}", f"answers {alone}")
         elif record.get("label") is None:
-            labels.leave_out("answers without a label")
+            labels.leave_out("answer without a label", "answers without a label")
         elif answer == "accept":
             labels.add(item, annotator, record["label"], time)
         elif binary is not None:
             labels.add(item, annotator, f"not {binary}", time)
         else:
-            labels.leave_out("rejected labels (they do not say which of the others is right)")
+            labels.leave_out(
+                "rejected label (it does not say which of the others is right)",
+                "rejected labels (they do not say which of the others is right)",
+            )
     return labels.rows(f"{name}: Prodigy's export, one line per answer.", *_unnamed(annotators))
 
 
@@ -89,9 +93,14 @@ def _unnamed(annotators: set[Any]) -> list[str]:
     unnamed = sorted(own for own in annotators if isinstance(own, str) and _STARTED.fullmatch(own))
     if not unnamed:
         return []
+    have = count(
+        len(unnamed),
+        "session has no name and counts as one annotator",
+        "sessions have no name and count as one annotator each",
+    )
     return [
-        f"{len(unnamed)} sessions have no name and count as one annotator each: {some(unnamed)}. One person "
-        "may have begun several; name sessions with ?session=NAME in Prodigy's address."
+        f"{have}: {some(unnamed)}. One person may have begun several; name sessions with ?session=NAME in "
+        "Prodigy's address."
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from annotmix._common.words import some
+from annotmix._common.words import count, some
 from annotmix.labels.columns import ALIASES
 from annotmix.reading.formats import Columns, LabelRows
 from annotmix.reading.input_files import InputFile, Record
@@ -31,7 +31,7 @@ class Collector:
         self._rows: list[tuple[str, Any, Any]] = []
         self._times: list[float] = []
         self._texts: dict[str, str] = {}
-        self._left_out = Counter[str]()
+        self._left_out = Counter[tuple[str, str]]()
         self._several = False
 
     def add(self, item: str, annotator: Any, label: Any, time: Any = None) -> None:
@@ -40,24 +40,32 @@ class Collector:
         self._times.append(as_seconds(time))
 
     def add_choices(
-        self, item: str, annotator: Any, choices: list[Any], time: Any, answers: str, several: str, none: str
+        self,
+        item: str,
+        annotator: Any,
+        choices: list[Any],
+        time: Any,
+        answers: tuple[str, str],
+        several: str,
+        none: str,
     ) -> None:
         """Add an answer with any number of classes: all of them, or the one where only one is wanted.
 
-        `answers` is what a tool calls its answers, `several` and `none` are the ends of messages about those
-        that are left out: "with several choices".
+        `answers` is what a tool calls one answer, and several of them; `several` and `none` are the ends of
+        messages about those that are left out: "with several choices".
         """
         if self._columns.several:
             self.add(item, annotator, choices, time)
         elif len(choices) == 1:
             self.add(item, annotator, choices[0], time)
         else:
-            self.leave_out(f"{answers} {several if choices else none}")
+            what = several if choices else none
+            self.leave_out(*(f"{noun} {what}" for noun in answers))
             self._several |= bool(choices)
 
-    def leave_out(self, what: str) -> None:
-        """Count something that gives no label, in the plural: "cancelled annotations"."""
-        self._left_out[what] += 1
+    def leave_out(self, one: str, many: str | None = None) -> None:
+        """Count something that gives no label: "cancelled annotation"; `one` and `many` as in `count`."""
+        self._left_out[one, f"{one}s" if many is None else many] += 1
 
     def text(self, item: str, text: str | None) -> None:
         """Keep the text of an item; the first one counts."""
@@ -66,7 +74,13 @@ class Collector:
 
     def rows(self, *notes: str) -> LabelRows:
         """All labels as text."""
-        said = [*notes, *(f"{count} {what} were left out." for what, count in self._left_out.items())]
+        said = [
+            *notes,
+            *(
+                count(n, f"{one} was left out.", f"{many} were left out.")
+                for (one, many), n in self._left_out.items()
+            ),
+        ]
         if self._several:
             said.append("--multi-label reads answers with several classes.")
         columns = []

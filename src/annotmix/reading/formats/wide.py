@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from annotmix._common.words import show, some
+from annotmix._common.words import count, show, some
 from annotmix.labels.columns import find_column, guess_column, near_column
 from annotmix.reading.formats import Columns, LabelRows
 from annotmix.reading.formats.annotator_columns import Choice, choose_annotators
@@ -83,7 +83,7 @@ def _read(name: str, table: pd.DataFrame, columns: Columns) -> LabelRows:
     ]
     present = {text for text in label if isinstance(text, str)}
     if "-1" in present and all(text.isdecimal() for text in present - {"-1"}):
-        notes.append(f"-1 was read as no label ({int((label == '-1').sum())} cells).")
+        notes.append(f"-1 was read as no label ({count(int((label == '-1').sum()), 'cell')}).")
         label[label == "-1"] = None
     annotator = np.tile(np.array(annotators, dtype=object), len(table))
     texts = item_texts(table.drop(columns=annotators), key, items, columns.text, name, notes)

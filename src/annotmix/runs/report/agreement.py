@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from annotmix._common.words import count
 from annotmix.labels.agreement import usual
 from annotmix.runs.findings import Findings
 from annotmix.runs.report.charts import Content
-from annotmix.runs.report.formatting import count, named, share
+from annotmix.runs.report.formatting import named, share
 from annotmix.runs.report.markup import Markup, element
 from annotmix.runs.report.page import scrolling_table
 

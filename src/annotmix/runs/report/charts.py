@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from annotmix._common.words import shorten
+from annotmix._common.words import count, shorten
 from annotmix.runs.conclusions import by_reliability
 from annotmix.runs.findings import Findings, label_weights
 from annotmix.runs.report import svg
@@ -99,9 +99,9 @@ def learning(findings: Findings) -> Content:
     ]
     last = history[losses[0]].dropna() if losses else pd.Series(dtype=float)
     sentence = (
-        f"The loss fell from {last.iloc[0]:#.3g} to {last.iloc[-1]:#.3g} in {len(history)} epochs."
+        f"The loss fell from {last.iloc[0]:#.3g} to {last.iloc[-1]:#.3g} in {count(len(history), 'epoch')}."
         if len(last) and last.iloc[-1] < last.iloc[0]
-        else f"Training took {len(history)} epochs."
+        else f"Training took {count(len(history), 'epoch')}."
     )
     return [sentence, element("div", *charts, class_="charts")]
 
@@ -168,7 +168,7 @@ def _accuracy(findings: Findings) -> Content:
             f"estimate is {100 * gap.abs().mean():.0f} points away from it on average, and furthest for ",
             named(furthest),
             f", by {100 * gap[furthest]:+.0f} points. The interval holds the real accuracy of {inside} of "
-            f"{len(known)} annotators.{cut}",
+            f"{count(len(known), 'annotator')}.{cut}",
         ),
         figure(
             element(

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from annotmix._common.words import count
 from annotmix.labels.err_together import MANY
 from annotmix.runs.findings import Findings
 from annotmix.runs.report.charts import Content
-from annotmix.runs.report.formatting import count, named, share, whole
+from annotmix.runs.report.formatting import named, share, whole
 from annotmix.runs.report.markup import Markup, element
 from annotmix.runs.report.page import scrolling_table
 from annotmix.runs.result_columns import TABLES

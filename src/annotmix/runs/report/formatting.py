@@ -29,11 +29,6 @@ def between(low: float, high: float) -> str:
     return "" if not np.isfinite(low) else f"{low:.0%} to {high:.0%}"
 
 
-def count(number: int, noun: str) -> str:
-    """How many there are of something: 1 label, 2 labels."""
-    return f"{whole(number)} {noun}{'' if number == 1 else 's'}"
-
-
 def named(text: object, most: int = 80) -> Markup:
     """A name in an element of its own, so that its direction of writing cannot change the text beside it."""
     return element("bdi", shorten(text, most))

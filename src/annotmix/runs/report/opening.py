@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from annotmix._common.words import shorten
+from annotmix._common.words import count, shorten
 from annotmix.runs.conclusions import Counts, counts_of, extremes, rests_on, warnings_of
 from annotmix.runs.findings import Findings, label_weights
-from annotmix.runs.report.formatting import between, count, named, whole
+from annotmix.runs.report.formatting import between, named, whole
 from annotmix.runs.report.markup import Markup, element
 from annotmix.runs.score_words import RIVALS, is_known, verdict
 
@@ -39,11 +39,13 @@ def _lead(findings: Findings, counts: Counts) -> str:
     """Who labelled what, and what the labels found rest on."""
     approach = findings.settings.get("approach")
     per_item = f", {counts.per_item:.1f} per item" if counts.labelled else ""
-    rest = f" {count(counts.unlabelled, 'more item')} have no labels." if counts.unlabelled else ""
+    more = count(counts.unlabelled, "more item has", "more items have")
+    rest = f" {more} no labels." if counts.unlabelled else ""
     weighed = rests_on(findings) or "Every label was weighed by who gave it and by what the item looks like."
     return (
         f"{count(counts.annotators, 'annotator')} gave {count(counts.labels, 'label')} of "
-        f"{len(findings.class_names)} classes to {count(counts.labelled, 'item')}{per_item}.{rest}"
+        f"{count(len(findings.class_names), 'class', 'classes')} to {count(counts.labelled, 'item')}"
+        f"{per_item}.{rest}"
         f"{f' The classifier is {shorten(approach)}.' if approach else ''} {weighed}"
     )
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from annotmix._common.words import count
 from annotmix.runs.drift import FEWEST, LEVEL, worse_over_time
 from annotmix.runs.findings import Findings
 from annotmix.runs.report.charts import Content
-from annotmix.runs.report.formatting import between, count, named, share, whole
+from annotmix.runs.report.formatting import between, named, share, whole
 from annotmix.runs.report.markup import element
 from annotmix.runs.report.page import table
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from annotmix._common.files import write_bytes
-from annotmix._common.words import shorten
+from annotmix._common.words import count, shorten
 from annotmix.runs.conclusions import counts_of
 from annotmix.runs.findings import Findings
 from annotmix.runs.report.agreement import agreement
 from annotmix.runs.report.charts import Content, balance, checked, learning
 from annotmix.runs.report.err_together import err_together
-from annotmix.runs.report.formatting import between, count, named, share, whole
+from annotmix.runs.report.formatting import between, named, share, whole
 from annotmix.runs.report.making import making
 from annotmix.runs.report.markup import Markup, element, join
 from annotmix.runs.report.opening import opening

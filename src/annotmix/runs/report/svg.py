@@ -15,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from annotmix._common import words
 from annotmix._common.words import shorten
 from annotmix.runs.report.markup import Markup, element
 
@@ -175,7 +176,7 @@ def reliability(
     most = max([*count, 1])
     for sure, right, number in zip(confidence, accuracy, count, strict=True):
         if number:
-            tip = element("title", f"{number} items, {sure:.0%} sure: {right:.0%} right")
+            tip = element("title", f"{words.count(int(number), 'item')}, {sure:.0%} sure: {right:.0%} right")
             place_y = top + side - place(right)
             radius = 3 + 11 * float(np.sqrt(number / most))
             parts.append(
