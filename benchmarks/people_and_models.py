@@ -335,8 +335,10 @@ def write_page(parts: dict[str, list[list[str]]], crowds: dict[str, Data]) -> No
     }
     text = PAGE.read_text(encoding="utf-8")
     for name, content in tables.items():
-        pattern = rf"(<!-- {name}: [^\n]*-->\n).*?(\n<!-- end -->)"
-        text, n = re.subn(pattern, lambda match, new=content: match[1] + new + match[2], text, flags=re.S)
+        pattern = rf"(<!-- {name}: [^\n]*-->\n).*?(<!-- end -->)"
+        text, n = re.subn(
+            pattern, lambda match, new=content: match[1] + new + "\n" + match[2], text, flags=re.S
+        )
         if n != 1:
             raise SystemExit(f"{PAGE} needs the markers of the table {name!r} once, found {n}.")
     PAGE.write_text(text, encoding="utf-8")

@@ -68,5 +68,5 @@ def test_people_and_models(tmp_path):
     known = found["posterior with gold and classifier"]
     assert known > max(found["majority vote"], found["best single model"])
     shown = html_of(cells)
-    for text in ("<b>Annotations</b>", "<b>Posterior</b>", "winning rate", "llama-0, llama-1"):
+    for text in ("<b>Annotations</b>", "winning rate", "llama-0, llama-1"):
         assert text in shown

@@ -236,8 +236,13 @@ def test_newcomers_are_judged_by_the_annotators_of_their_kind():
     result = annotmix.posterior(pd.DataFrame(table, columns=["item", "annotator", "label"]))
     kinds = {"ann": "people", "bob": "people", "one": "models", "two": "models", "three": "models"}
     kinds |= {"eve": "people", "four": "models", "rule": "rules"}
-    new = {"newcomers": ["eve", "four", "rule", "who"], "annotators": [], "per_item": 4}
-    new |= {"per_annotator": 10, "credit": 0}
+    new = {
+        "newcomers": ["eve", "four", "rule", "who"],
+        "annotators": [],
+        "per_item": 4,
+        "per_annotator": 10,
+        "credit": 0,
+    }
     found = suggest_from(result, 40, kinds=kinds, **new).groupby("annotator")["performance"].mean()
     plain = suggest_from(result, 40, **new).groupby("annotator")["performance"].mean()
     assert plain.max() - plain.min() < 1e-9

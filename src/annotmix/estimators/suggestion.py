@@ -268,9 +268,9 @@ def _matrices_of_kinds(
     """
     a = posterior.annotations
     new = np.flatnonzero((who < 0) | (a.labels_per_annotator[who] == 0))
-    kind_of_new = np.array([kinds.get(names[m], "") for m in new], dtype=object)
-    if not len(new):
+    if not kinds or not len(new):
         return
+    kind_of_new = np.array([kinds.get(names[m], "") for m in new], dtype=object)
     kind = np.array([kinds.get(name, "") for name in a.annotators], dtype=object)
     for one in sorted({*kind_of_new} - {""}):
         same = np.flatnonzero((kind == one) & (a.labels_per_annotator > 0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -30,7 +31,9 @@ def with_groups(counts_less, decides, names="model 1, model 2"):
 
 
 def test_groups_are_shown_with_what_they_are_worth():
-    text = words(run_page(with_groups(True, 0.3)))
+    page = run_page(with_groups(True, 0.3))
+    assert re.search(r'<div class="scroll"><table><caption>Groups of annotators', page)
+    text = words(page)
     for part in (
         "Annotators who err together",
         "2 groups of annotators",
