@@ -11,16 +11,19 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from helpers.fake_label_studio import PERSONAL, TOKEN, running
+from helpers.set_crowds import CLASSES, set_crowd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from annotmix.cli import app
+from annotmix.labels.set_texts import write_set
 from annotmix.reading import Columns, read_labels
 from annotmix.reading.values import as_ids
 from annotmix.runs import label_studio, label_studio_api, label_studio_exchange
 from annotmix.runs.fit import fit
-from annotmix.runs.label_studio import TaskForm, make_tasks
+from annotmix.runs.folder import RunFolder
+from annotmix.runs.label_studio import TaskForm, as_text, make_tasks
 from annotmix.runs.label_studio_api import LabelStudio, RefusedError
 from annotmix.runs.label_studio_exchange import STATE, push
 from annotmix.runs.request import Request
@@ -159,6 +162,50 @@ def test_a_filled_table_comes_back(problem, finished, tmp_path):
     labelled = read_labels([problem / "labels.csv", tmp_path / "ask.csv"])
     assert triples(labelled) - before == {(item, "w0", "b") for item in table["item"][:4]}
     assert not labelled.unparsed  # questions without an answer are no answers
+
+
+def test_items_with_several_classes(tmp_path):
+    true, sets = set_crowd(60, 5, 3)
+    labels = sets.to_long()
+    labels["labels"] = labels["labels"].map(write_set)
+    labels.to_csv(tmp_path / "labels.csv", index=False)
+    features = pd.DataFrame(
+        true.astype(float), index=pd.Index(sets.items, name="item"), columns=list("ABCDE")
+    )
+    features.to_csv(tmp_path / "items.csv")
+    done = run(
+        "fit", tmp_path / "labels.csv", "--features", tmp_path / "items.csv", "--multi-label", "--model",
+        "logistic", "--out", tmp_path / "run", "-q",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    items = RunFolder(tmp_path / "run").findings().items
+    asked = pd.DataFrame({"item": items.index[:10], "annotator": "new"})
+    tasks = make_tasks(tmp_path / "run", asked)
+    assert 'choice="multiple"' in tasks.config()
+    assert tasks.classes == list(CLASSES)
+    for task in tasks.tasks:
+        (result,) = task["predictions"][0]["result"]
+        found = items.loc[task["data"]["annotmix_item"], "label"]
+        assert write_set(result["value"]["choices"]) == found
+        task |= {"id": 0, "annotations": [{"id": 1, "completed_by": 9, "result": [result]}]}
+    (tmp_path / "new.json").write_text(as_text(tasks.tasks), "utf-8")
+    joined = read_labels([tmp_path / "labels.csv", tmp_path / "new.json"], columns=Columns(several=True)).sets
+    answers = joined.to_long().query("annotator == '9'")
+    assert len(answers)
+    assert (answers["labels"].map(write_set) == items["label"].loc[answers["item"]].to_numpy()).all()
+
+
+def test_a_table_with_one_row_per_class_and_an_export(tmp_path):
+    rows = [("t1", "7", "x"), ("t1", "7", "y"), ("t2", "7", "x")]
+    pd.DataFrame(rows, columns=["item", "annotator", "label"]).to_csv(tmp_path / "old.csv", index=False)
+    answer = {"from_name": "label", "type": "choices", "value": {"choices": ["y", "z"]}}
+    own = {"id": 1, "completed_by": 7, "result": [answer], "updated_at": "2027-01-01T00:00:00Z"}
+    task = {"id": 1, "data": {"annotmix_item": "t2"}, "annotations": [own]}
+    (tmp_path / "new.json").write_text(json.dumps([task]), "utf-8")
+    for order in (["old.csv", "new.json"], ["new.json", "old.csv"]):
+        sets = read_labels([tmp_path / name for name in order], columns=Columns(several=True)).sets
+        found = {(row.item, row.annotator, frozenset(row.labels)) for row in sets.to_long().itertuples()}
+        assert found == {("t1", "7", frozenset("xy")), ("t2", "7", frozenset("yz"))}
 
 
 # ---------------------------------------------------------------- files of different formats
