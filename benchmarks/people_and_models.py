@@ -1,213 +1,364 @@
-"""Figures about people and language models in one crowd, on babe_llm: 13 models, 3021 sentences, expert gold.
+"""All figures of the page "Mix people and language models", on babe_llm: 13 models, 3021 sentences, gold.
 
-    python benchmarks/people_and_models.py asking --seeds 3 --out docs/images
+    python benchmarks/people_and_models.py --data FOLDER
 
-Each figure is one function in `FIGURES`; it prints a table and, with `--out`, writes SVG and PNG.
+writes them into docs/people-and-models.md, and the figure of prices into docs/images. Three crowds are
+measured: every model without examples in the prompt, with two, and both as 26 annotators. Gold is drawn
+`DRAWS` times; a draw is scored on the other sentences.
 
-asking: all models have labelled all sentences, and simulated experts are asked sentence by sentence. An
-expert is right with the probability 0.9 (the gold label, or else the other class; the same answers for all
-strategies of a seed) and costs 20 times as much as a model. Strategies choose the next 100 sentences:
-
-- suggest: `annotmix suggest`, from the posterior of all labels so far;
-- disputed: the sentences with the most equal votes of the models;
-- random: any sentences.
-
-The answers join the crowd in two ways: as gold (`annotmix fit --gold`), or as labels of three further
-annotators. Scored is the consensus of all sentences.
+Every measurement is kept in a file (`--results`), so that an interrupted command continues where it
+stopped. `--only` measures some parts and leaves the page as it is. All parts take about an hour on one core:
+labels, classifier, network, ranking, groups, asking.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pandas as pd
+import people_and_models_asking as asking
+from people_and_models_asking import Data
+from scipy.stats import spearmanr
+from sklearn.linear_model import LogisticRegression
 
 import annotmix
-from annotmix.estimators.suggestion import suggest_from
 
-EXPERTS = ["expert-1", "expert-2", "expert-3"]
-#: An expert's accuracy, and the cost of one label of a model and of an expert.
-ACCURACY, MODEL_COST, EXPERT_COST = 0.9, 1.0, 20.0
-
-
-class Data(NamedTuple):
-    """Labels of the models (item, annotator, label), and the gold label of every item."""
-
-    labels: pd.DataFrame
-    gold: pd.Series
-
-
-def load(folder: str, prompt: str = "zero-shot") -> Data:
-    """The labels of one prompt, without answers that cannot be parsed."""
-    labels = pd.read_csv(Path(folder) / "babe_llm" / f"labels_{prompt}.csv")
-    labels = labels[labels["label"] != "?"].rename(columns={"task": "item", "worker": "annotator"})
-    gold = pd.read_csv(Path(folder) / "babe_llm" / "gold.csv").set_index("task")["label"]
-    return Data(labels, gold.rename_axis("item"))
+ROOT = Path(__file__).parents[1]
+PAGE, IMAGES = ROOT / "docs" / "people-and-models.md", ROOT / "docs" / "images"
+PROMPTS = {
+    "zero-shot": ["zero-shot"],
+    "two examples": ["2-shot"],
+    "both, 26 annotators": ["zero-shot", "2-shot"],
+}
+GOLD = (0, 50, 200)
+#: Draws of gold, for what takes seconds and for a classifier; the seeds of the study of prices.
+DRAWS, CLASSIFIER_DRAWS, SEEDS = 10, 3, 3
+ALONE, LOGISTIC, NETWORK = (
+    "annotmix, labels alone",
+    "annotmix, logistic regression",
+    "annotmix, annot-mix-plus",
+)
+BY_GOLD, STACKED = "the model with most gold right", "logistic regression of labels, taught by the gold"
+BEST = "the best model (nobody knows which)"
 
 
-# ---------------------------------------------------------------- asking experts
+class Store:
+    """Measurements by name, kept in a file of JSON lines."""
 
-Strategy = Callable[[Data, Any, pd.DataFrame, int, np.random.Generator], list[str]]
+    def __init__(self, path: Path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        self.known = dict(map(json.loads, lines))
 
-
-def suggested(data: Data, result: Any, asked: pd.DataFrame, n: int, rng: np.random.Generator) -> list[str]:
-    found = suggest_from(
-        result, n * EXPERT_COST, annotators=EXPERTS, cost=dict.fromkeys(EXPERTS, EXPERT_COST),
-        per_annotator=n, exclude=asked["item"],
-    )  # fmt: skip
-    return found["item"].tolist()
-
-
-def disputed(data: Data, result: Any, asked: pd.DataFrame, n: int, rng: np.random.Generator) -> list[str]:
-    votes = data.labels.groupby(["item", "label"]).size().unstack(fill_value=0)
-    lead = votes.max(axis=1) / votes.sum(axis=1)
-    lead = lead[~lead.index.isin(asked["item"])]
-    return (lead + 1e-6 * rng.random(len(lead))).sort_values().index[:n].tolist()
-
-
-def at_random(data: Data, result: Any, asked: pd.DataFrame, n: int, rng: np.random.Generator) -> list[str]:
-    free = data.gold.index[~data.gold.index.isin(asked["item"])]
-    return rng.choice(free, n, replace=False).tolist()
+    def get(self, name: str, measure: Callable[[], Any]) -> Any:
+        """The value of a measurement, measured now if it is not known."""
+        if name not in self.known:
+            started = time.perf_counter()
+            self.known[name] = measure()
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([name, self.known[name]]) + "\n")
+            print(f"{name}: {time.perf_counter() - started:.1f} s", flush=True)
+        return self.known[name]
 
 
-STRATEGIES: dict[str, Strategy] = {"suggest": suggested, "disputed": disputed, "random": at_random}
+def load(folder: Path, prompts: list[str]) -> Data:
+    """The labels of one or more prompts, without answers that cannot be parsed."""
+    gold = pd.read_csv(folder / "babe_llm" / "gold.csv").set_index("task")["label"].rename_axis("item")
+    parts = []
+    for prompt in prompts:
+        part = pd.read_csv(folder / "babe_llm" / f"labels_{prompt}.csv")
+        part = part.rename(columns={"task": "item", "worker": "annotator"})
+        if len(prompts) > 1:
+            part["annotator"] += f", {prompt}"
+        parts.append(part[part["label"] != "?"])
+    return Data(pd.concat(parts), gold)
 
 
-def ask(data: Data, name: str, as_gold: bool, seed: int, rounds: int, questions: int) -> list[dict[str, Any]]:
-    """Accuracy of the consensus and money spent after every round."""
-    rng = np.random.default_rng([seed, 1])
-    said = answers(data.gold, seed)
-    asked, rows = pd.DataFrame(columns=["item", "annotator", "label"]), []
-    for done in range(rounds + 1):
-        result = posterior(data, asked, as_gold)
-        right = float((result.consensus["label"] == data.gold).mean())
-        cost = MODEL_COST * len(data.labels) + EXPERT_COST * len(asked)
-        way = "gold" if as_gold else "labels"
-        rows.append(
-            {"strategy": name, "as": way, "seed": seed, "asked": len(asked), "cost": cost, "right": right}
-        )
-        if done == rounds:
-            break
-        items = STRATEGIES[name](data, result, asked, questions, rng)
-        turn = [EXPERTS[k % len(EXPERTS)] for k in range(len(items))]
-        new = pd.DataFrame({"item": items, "annotator": turn, "label": said.loc[items].to_numpy()})
-        asked = pd.concat([asked, new], ignore_index=True)
+def annotations(data: Data) -> annotmix.Annotations:
+    return annotmix.Annotations.from_long(data.labels, items=data.gold.index)
+
+
+def drawn(data: Data, n: int, draw: int) -> pd.Series | None:
+    """The gold of a draw, the same for all methods."""
+    return data.gold.sample(n, random_state=draw) if n else None
+
+
+def right(labels: pd.Series, data: Data, gold: pd.Series | None) -> float:
+    """Percent of the sentences without gold whose label is right."""
+    scored = data.gold if gold is None else data.gold.drop(gold.index)
+    return 100 * float((labels.reindex(scored.index) == scored).mean())
+
+
+def accuracy(data: Data) -> pd.Series:
+    """The true accuracy of every model, among the answers that could be parsed."""
+    correct = data.labels["label"].to_numpy() == data.gold.loc[data.labels["item"]].to_numpy()
+    return pd.Series(correct).groupby(data.labels["annotator"].to_numpy()).mean()
+
+
+# ---------------------------------------------------------------- methods: data, gold, seed → labels
+
+
+def alone(data: Data, gold: pd.Series | None, seed: int) -> pd.Series:
+    return annotmix.posterior(annotations(data), gold=gold).consensus["label"]
+
+
+def vote(data: Data, gold: pd.Series | None, seed: int) -> pd.Series:
+    return annotmix.majority_vote(annotations(data), random_state=seed)
+
+
+def dawid_skene(data: Data, gold: pd.Series | None, seed: int) -> pd.Series:
+    return annotmix.dawid_skene(annotations(data)).labels
+
+
+def best_by_gold(data: Data, gold: pd.Series | None, seed: int) -> pd.Series:
+    """The labels of the model with most gold labels right, and another label where it has none."""
+    a = annotations(data)
+    share = accuracy(Data(data.labels[data.labels["item"].isin(gold.index)], gold))
+    labels = data.labels[data.labels["annotator"] == share.idxmax()].set_index("item")["label"]
+    return labels.combine_first(annotmix.majority_vote(a, random_state=seed))
+
+
+def stacked(data: Data, gold: pd.Series | None, seed: int) -> pd.Series:
+    a = annotations(data)
+    X = np.zeros((a.n_items, a.n_annotators * a.n_classes))
+    X[a.item, a.annotator * a.n_classes + a.label] = 1
+    model = LogisticRegression(max_iter=1000).fit(X[pd.Index(a.items).get_indexer(gold.index)], gold)
+    return pd.Series(model.predict(X), index=a.items)
+
+
+class OnTexts:
+    """A classifier of the sentences' features, taught by the crowd."""
+
+    def __init__(self, folder: Path, network: bool):
+        self.folder, self.network = folder, network
+        self.X: np.ndarray | None = None
+
+    def __call__(self, data: Data, gold: pd.Series | None, seed: int) -> pd.Series:
+        if self.X is None:
+            texts = pd.read_csv(self.folder / "babe_llm" / "texts.csv").set_index("task")["text"]
+            encoder = annotmix.TextEncoder("minilm")
+            self.X = encoder.encode(texts.loc[data.gold.index].tolist())
+        model = annotmix.AnnotMixPlusClassifier if self.network else annotmix.CrowdClassifier
+        clf = model(random_state=seed, progress=False)
+        clf.fit(self.X, annotations(data), items=data.gold.index, gold=gold)
+        return clf.consensus()["label"]
+
+
+def accuracies(
+    store: Store, crowds: dict[str, Data], methods: dict[str, Callable[..., pd.Series]], draws: int
+) -> Iterator[list[str]]:
+    """Rows of a table: the share of right labels of every crowd and method, by the number of gold items."""
+    for crowd, data in crowds.items():
+        for method, labels in methods.items():
+            cells = []
+            for n in GOLD:
+                if (n and method in ("majority vote", "Dawid–Skene")) or (
+                    not n and method in (BY_GOLD, STACKED)
+                ):
+                    cells.append("")
+                    continue
+                times = draws if n or method in (LOGISTIC, "majority vote") else 1
+                values = []
+                for draw in range(times):
+                    gold = drawn(data, n, draw)
+                    values.append(
+                        store.get(
+                            f"{crowd} | {method} | {n} | {draw}",
+                            lambda data=data, gold=gold, draw=draw, labels=labels: right(
+                                labels(data, gold, draw), data, gold
+                            ),
+                        )
+                    )
+                cells.append(mean_and_spread(values))
+            yield [crowd, method, *cells]
+
+
+def mean_and_spread(values: list[float]) -> str:
+    if len(values) == 1 or np.ptp(values) == 0:
+        return f"{values[0]:.1f}"
+    return f"{np.mean(values):.1f} ± {np.std(values, ddof=1):.1f}"
+
+
+# ---------------------------------------------------------------- tables of the page
+
+
+def labels_table(store: Store, crowds: dict[str, Data], folder: Path) -> list[list[str]]:
+    methods = {
+        "majority vote": vote,
+        "Dawid–Skene": dawid_skene,
+        ALONE: alone,
+        BY_GOLD: best_by_gold,
+        STACKED: stacked,
+    }
+    return list(accuracies(store, crowds, methods, DRAWS))
+
+
+def classifier_table(store: Store, crowds: dict[str, Data], folder: Path) -> list[list[str]]:
+    return list(accuracies(store, crowds, {LOGISTIC: OnTexts(folder, network=False)}, CLASSIFIER_DRAWS))
+
+
+def network_table(store: Store, crowds: dict[str, Data], folder: Path) -> list[list[str]]:
+    return list(accuracies(store, crowds, {NETWORK: OnTexts(folder, network=True)}, 1))
+
+
+def ranking_table(store: Store, crowds: dict[str, Data], folder: Path) -> list[list[str]]:
+    """Models ranked without gold: Spearman's ρ with the true order, and the place of the best model."""
+    rows = []
+    for crowd, data in crowds.items():
+
+        def measure(data: Data = data) -> dict[str, Any]:
+            real, a = accuracy(data), annotations(data)
+            ours = annotmix.posterior(a).annotators["accuracy"]
+            votes = annotmix.majority_vote(a, random_state=0)
+            agree = accuracy(Data(data.labels, votes))
+            ds = annotmix.dawid_skene(a).labels
+            by = {"vote": agree, "Dawid–Skene": accuracy(Data(data.labels, ds)), "annotmix": ours}
+            best = real.idxmax()
+            return {
+                "rho": {name: float(spearmanr(v.loc[real.index], real)[0]) for name, v in by.items()},
+                "best": best,
+                "place": int(ours.rank(ascending=False)[best]),
+                "estimate": float(100 * ours[best]),
+                "real": float(100 * real[best]),
+            }
+
+        found = store.get(f"{crowd} | ranking", measure)
+        rho = [f"{value:.2f}" for value in found["rho"].values()]
+        place = f"{found['place']} of {data.labels['annotator'].nunique()}"
+        best = found["best"].replace("_", "-")
+        rows.append([crowd, *rho, best, f"{found['real']:.1f}", f"{found['estimate']:.1f}", place])
     return rows
 
 
-def answers(gold: pd.Series, seed: int) -> pd.Series:
-    """What an expert says about every item: the gold label, or with the probability 0.1 the other class."""
-    rng = np.random.default_rng([seed, 0])
-    one, other = sorted(gold.unique())
-    wrong = gold.map({one: other, other: one})
-    return gold.where(rng.random(len(gold)) < ACCURACY, wrong)
+def groups_table(store: Store, crowds: dict[str, Data], folder: Path) -> list[list[str]]:
+    """Models that err together, found without gold; and how often they really are wrong together."""
+    rows = []
+    for crowd, data in crowds.items():
+
+        def measure(data: Data = data) -> list[dict[str, Any]]:
+            together = annotmix.posterior(annotations(data)).dependence
+            wrong = data.labels.assign(
+                wrong=data.labels["label"].to_numpy() != data.gold.loc[data.labels["item"]].to_numpy()
+            ).pivot(index="item", columns="annotator", values="wrong")
+            found = []
+            for group in together.groups.itertuples():
+                both, chance = [], []
+                for n, one in enumerate(group.annotators):
+                    for other in group.annotators[n + 1 :]:
+                        pair = wrong[[one, other]].dropna().astype(bool)
+                        both.append(float(pair.all(axis=1).mean()))
+                        chance.append(float(pair.mean().prod()))
+                found.append(
+                    {
+                        "members": list(group.annotators),
+                        "votes": float(group.votes),
+                        "both": 100 * float(np.mean(both)),
+                        "chance": 100 * float(np.mean(chance)),
+                    }
+                )
+            return found
+
+        for group in store.get(f"{crowd} | groups", measure):
+            names = "; ".join(group["members"]).replace("_", "-")
+            votes, both, chance = (f"{group[key]:.1f}" for key in ("votes", "both", "chance"))
+            rows.append([crowd, names, votes, both, chance])
+    return rows
 
 
-def posterior(data: Data, asked: pd.DataFrame, as_gold: bool) -> Any:
-    models = data.labels["annotator"].unique()
-    table = data.labels if as_gold or asked.empty else pd.concat([data.labels, asked])
-    labels = annotmix.Annotations.from_long(table, items=data.gold.index, annotators=[*models, *EXPERTS])
-    gold = asked.set_index("item")["label"] if as_gold and len(asked) else None
-    return annotmix.posterior(labels, gold=gold)
-
-
-def asking(args: argparse.Namespace) -> pd.DataFrame:
-    """Table and figure of accuracy against cost."""
-    data = load(args.data)
+def asking_table(store: Store, crowds: dict[str, Data], folder: Path) -> list[list[str]]:
+    """Accuracy against the number of questions; draws the figure."""
+    data = crowds["zero-shot"]
     rows = [
         row
-        for seed in range(args.seeds)
+        for seed in range(SEEDS)
         for as_gold in (True, False)
-        for name in STRATEGIES
-        for row in ask(data, name, as_gold, seed, args.rounds, args.questions)
+        for name in asking.STRATEGIES
+        for row in store.get(
+            f"asking | {name} | {as_gold} | {seed}",
+            lambda name=name, as_gold=as_gold, seed=seed: asking.ask(data, name, as_gold, seed),
+        )
     ]
     scores = pd.DataFrame(rows)
-    mean = 100 * scores.groupby(["as", "strategy", "asked"])["right"].mean()
-    print(asking_table(mean))
-    if args.out:
-        draw_asking(scores, args.out)
-    return scores
+    asking.draw_asking(scores, IMAGES)
+    return asking.asking_rows(scores)
 
 
-def asking_table(mean: pd.Series) -> str:
-    """Markdown: the share of right labels in percent by the number of questions."""
-    asked = mean.index.get_level_values("asked").unique()
-    lines = ["| answers count as | questions: | " + " | ".join(map(str, asked)) + " |"]
-    lines += ["|---|---|" + "---|" * len(asked)]
-    for way in ("gold", "labels"):
-        for name in STRATEGIES:
-            cells = " | ".join(f"{mean[way, name, n]:.1f}" for n in asked)
-            lines.append(f"| {way} | {name} | {cells} |")
-    return "\n".join(lines)
+def best_rows(crowds: dict[str, Data]) -> list[list[str]]:
+    """The best single model of every crowd."""
+    return [[crowd, BEST, f"{100 * accuracy(data).max():.1f}", "", ""] for crowd, data in crowds.items()]
 
 
-def draw_asking(scores: pd.DataFrame, folder: Path) -> None:
-    """Accuracy against cost: one panel per way in which answers count, one line per strategy."""
-    from annotmix.bench import figures
-
-    plt = figures._plt()
-    with figures._style():
-        figure, panels = plt.subplots(1, 2, figsize=(8.4, 3.4), sharey=True, layout="constrained")
-        titles = {"gold": "expert answers as gold", "labels": "expert answers as labels"}
-        for axes, (way, title) in zip(panels, titles.items(), strict=True):
-            for number, name in enumerate(STRATEGIES):
-                of = scores[(scores["strategy"] == name) & (scores["as"] == way)].groupby("cost")["right"]
-                mean, spread = 100 * of.mean(), 100 * of.std().fillna(0)
-                line = figures._line(number)
-                axes.plot(mean.index / 1000, mean, label=name, **line)
-                axes.fill_between(
-                    mean.index / 1000,
-                    mean - spread,
-                    mean + spread,
-                    color=line["color"],
-                    alpha=0.15,
-                    linewidth=0,
-                )
-            axes.set_title(title)
-            axes.set_xlabel("cost [thousand model labels]")
-        panels[0].set_ylabel("right [%]")
-        figures._legend_below(figure, panels[0], len(STRATEGIES))
-        save(figure, folder, "people-and-models-asking")
+#: Part → its rows.
+PARTS: dict[str, Callable[[Store, dict[str, Data], Path], list[list[str]]]] = {
+    "labels": labels_table,
+    "classifier": classifier_table,
+    "network": network_table,
+    "ranking": ranking_table,
+    "groups": groups_table,
+    "asking": asking_table,
+}
 
 
-# ---------------------------------------------------------------- all figures
+def markdown(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def save(figure: Any, folder: Path, name: str) -> None:
-    """Write a figure as SVG and PNG, the same bytes for the same figure."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for ending in ("svg", "png"):
-        metadata = {"Date": None, "Creator": None} if ending == "svg" else {"Software": None}
-        figure.savefig(folder / f"{name}.{ending}", metadata=metadata, bbox_inches="tight", dpi=150)
-
-
-FIGURES = {"asking": asking}
+def write_page(parts: dict[str, list[list[str]]], crowds: dict[str, Data]) -> None:
+    """Write the tables between the markers of the page."""
+    right = [row for name in ("labels", "classifier", "network") for row in parts[name]] + best_rows(crowds)
+    order = ["majority vote", "Dawid–Skene", ALONE, LOGISTIC, NETWORK, BY_GOLD, STACKED, BEST]
+    right.sort(key=lambda row: (list(crowds).index(row[0]), order.index(row[1])))
+    gold = ["without gold", *(f"{n} gold items" for n in GOLD[1:])]
+    ranking = ["prompts", "by the vote", "by Dawid–Skene", "by annotmix"]
+    asked = [f"{n}" for n in range(0, 601, 100)]
+    tables = {
+        "accuracy": markdown(["prompts", "labels by", *gold], right),
+        "ranking": markdown(
+            [*ranking, "best model", "its accuracy", "estimated", "its place"], parts["ranking"]
+        ),
+        "groups": markdown(
+            ["prompts", "group", "worth votes", "both wrong, %", "expected by chance, %"], parts["groups"]
+        ),
+        "asking": markdown(["answers count as", "questions:", *asked], parts["asking"]),
+    }
+    text = PAGE.read_text(encoding="utf-8")
+    for name, content in tables.items():
+        pattern = rf"(<!-- {name}: [^\n]*-->\n).*?(\n<!-- end -->)"
+        text, n = re.subn(pattern, lambda match, new=content: match[1] + new + match[2], text, flags=re.S)
+        if n != 1:
+            raise SystemExit(f"{PAGE} needs the markers of the table {name!r} once, found {n}.")
+    PAGE.write_text(text, encoding="utf-8")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("figure", choices=FIGURES)
-    parser.add_argument("--data", default=os.environ.get("ANNOTMIX_DATA"), help="default: ANNOTMIX_DATA")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--rounds", type=int, default=6)
-    parser.add_argument("--questions", type=int, default=100, help="questions in a round")
-    parser.add_argument("--out", type=Path, help="folder for the figure")
+    parser.add_argument("--data", type=Path, default=os.environ.get("ANNOTMIX_DATA"))
+    parser.add_argument("--results", type=Path, default=ROOT / "build" / "people-and-models.jsonl")
+    parser.add_argument("--only", nargs="+", choices=PARTS, help="measure these parts, leave the page")
     args = parser.parse_args()
     if args.data is None:
         parser.error("name the data folder with --data, or set ANNOTMIX_DATA")
-    started = time.perf_counter()
-    FIGURES[args.figure](args)
-    print(f"\n{(time.perf_counter() - started) / 60:.1f} minutes")
+    folder, store = Path(args.data), Store(args.results)
+    crowds = {name: load(folder, prompts) for name, prompts in PROMPTS.items()}
+    parts = {name: PARTS[name](store, crowds, folder) for name in args.only or PARTS}
+    for rows in parts.values():
+        print("\n".join(" | ".join(row) for row in rows))
+    if args.only is None:
+        write_page(parts, crowds)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 """What was aimed at, what memory annot-mix takes, and how both grow: the figures of docs/performance.md.
 
-    python benchmarks/speed.py [--data FOLDER] [--only letter classes …]
+    python benchmarks/speed.py [--data FOLDER] [--before FOLDER] [--only letter classes …]
 
-`make bench-speed` runs all of it, in half an hour on quiet cores. Every case runs in a process of its
-own; what is compared is measured in turn in one run. Nothing is asserted.
+`make bench-speed` runs all of it, in half an hour on quiet cores. Every case runs in a process of its own;
+what is compared is measured in turn in one run. With `--before` the code of an earlier commit is measured
+beside today's (`git worktree add FOLDER COMMIT`). Finished cases of the same day, those of `--only` among
+them, are kept in `build/` and are not measured again. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -24,12 +26,19 @@ PAGE = HERE.parent / "docs" / "performance.md"
 #: Where the table of aims stands on the page, and that of growth.
 AIMS_BEGIN, BEGIN = "<!-- aims: benchmarks/speed.py -->", "<!-- figures: benchmarks/speed.py -->"
 END = "<!-- end of figures -->"
-#: The functions of `speed_aims`, each of which returns rows (what, before, aim, measured).
-AIMS = ("start_up", "many_classes", "dawid_skene", "majority_vote", "parts", "two_processes")
+#: Where rows of finished cases are kept.
+KEPT = HERE.parent / "build" / f"bench-speed-{date.today()}.json"
+#: The functions of `speed_aims`, each of which returns rows (what, before, aim, measured, seconds).
+AIMS = (
+    "plus", "letter", "skactiveml", "start_up", "many_classes", "dawid_skene", "majority_vote", "parts",
+    "two_processes",
+)  # fmt: skip
+#: What earlier commits can do, too: measured several times, in turn.
+COMPARED = ("plus", "letter", "start_up", "majority_vote")
+ROUNDS = 2
+Aim = tuple[str, str, str, str, float | None]
 #: Case, and the calls of `speed_cases` that it is made of.
 CASES: dict[str, list[tuple[str, Any]]] = {
-    "letter": [("letter", "DATA")],
-    "plus": [("plus", "DATA")],
     "annotators": [("annotators", "DATA"), ("annotator_memory", 20), ("annotator_memory", 100_000)],
     "classes": [("classes", 0), ("classes", 8)],
     "labels": [("labels", 50_000), ("labels", 1_000_000)],
@@ -48,28 +57,6 @@ def call(function: str, argument: Any, folder: str | None) -> dict[str, Any]:
 
 def rows(case: str, found: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """What the page says of a case: what was measured, and the figure."""
-    if case == "letter":
-        (f,) = found
-        times = f["seconds"] / f["products"]
-        told = [
-            (
-                f"letter ({f['labels']} labels): an epoch, and its matrix products alone",
-                f"{f['seconds']:.2f} s, {f['products']:.2f} s: **{times:.2f} times**",
-            )
-        ]
-        for size, seconds in f["skactiveml"].items():
-            theirs = f"{seconds:.2f} s: ours is **{seconds / f['seconds']:.2f} times** as fast"
-            told.append((f"the same networks, scikit-activeml 1.0.1, {size} labels a batch", theirs))
-        return told
-    if case == "plus":
-        return [
-            (
-                f"annot-mix-plus on {name}: an epoch, and its matrix products alone (aim: ≤ 3.0 times)",
-                f"{f['seconds']:.3f} s, {f['products']:.3f} s: **{f['seconds'] / f['products']:.2f} times** "
-                f"(before: {f['before']})",
-            )
-            for name, f in found[0].items()
-        ]
     if case == "annotators":
         f, small, large = found
         ratios = ", ".join(f"{int(M):,}: {r:.2f}" for M, r in f["ratio"].items() if int(M) > 20)
@@ -108,17 +95,41 @@ def rows(case: str, found: list[dict[str, Any]]) -> list[tuple[str, str]]:
     ]
 
 
-def aims(function: str, folder: str | None) -> list[tuple[str, str, str, str]]:
-    """The rows of a function of `speed_aims`, in a fresh process."""
+def aims(function: str, folder: str | None, before: Path | None) -> list[tuple[str, str, str, str]]:
+    """The rows of a function of `speed_aims`, in fresh processes; beside the code in `before`, if given."""
+    codes = [HERE.parent] if before is None or function not in COMPARED else [HERE.parent, before]
+    rounds = [
+        [_rows_of(function, folder, code) for code in codes]
+        for _ in range(ROUNDS if function in COMPARED else 1)
+    ]
+    now, *then = (_least(tables) for tables in zip(*rounds, strict=True))
+    if not then:
+        return [row[:4] for row in now]
+    told = []
+    for (what, _, aim, measured, seconds), (*_, figure, earlier) in zip(now, then[0], strict=True):
+        if seconds is not None and earlier is not None:
+            measured += f" ({earlier / seconds:.2f} times as fast as before)"
+        told.append((what, figure, aim, measured))
+    return told
+
+
+def _least(tables: tuple[list[Aim], ...]) -> list[Aim]:
+    """Of the same row in several tables, the one with the fewest seconds."""
+    return [min(row, key=lambda one: one[4] or 0.0) for row in zip(*tables, strict=True)]
+
+
+def _rows_of(function: str, folder: str | None, code: Path) -> list[Aim]:
+    """Rows that a function returns with the code in a folder."""
     command = [sys.executable, str(HERE / "speed_aims.py"), function, *([folder] if folder else [])]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    environment = os.environ | {"PYTHONPATH": str(code.resolve() / "src")}
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
     return [tuple(row) for row in json.loads(done.stdout.splitlines()[-1])]
 
 
-def write(begin: str, header: tuple[str, ...], told: list[tuple[str, ...]]) -> None:
+def write(begin: str, header: tuple[str, ...], told: list[list[str]], load: str) -> None:
     """Put a table in place of the one that follows the comment `begin` on the page."""
     lines = ["| " + " | ".join(row) + " |" for row in (header, ("---",) * len(header), *told)]
-    said = f"{date.today():%d %B %Y}; {machine()}; one thread.".lstrip("0")
+    said = f"{date.today():%d %B %Y}; {machine()}; one thread; {load}.".lstrip("0")
     before, rest = PAGE.read_text().split(begin)
     after = rest.split(END, 1)[1]
     PAGE.write_text("\n".join([f"{before}{begin}", said, "", *lines, f"{END}{after}"]))
@@ -135,31 +146,43 @@ def machine() -> str:
     )
 
 
+def finished() -> dict[str, Any]:
+    """Rows of the cases that were measured today, and the load of the machine meanwhile."""
+    return json.loads(KEPT.read_text()) if KEPT.exists() else {}  # type: ignore[no-any-return]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", default=os.environ.get("ANNOTMIX_DATA"), help="default: ANNOTMIX_DATA")
+    parser.add_argument("--before", type=Path, help="working tree of an earlier commit, to compare with")
     parser.add_argument(
-        "--only", nargs="+", choices=[*AIMS, *CASES], help="print these, and leave the page alone"
+        "--only", nargs="+", choices=[*AIMS, *CASES], help="measure these, and leave the page alone"
     )
     args = parser.parse_args()
-    told: list[tuple[str, str]] = []
-    reached: list[tuple[str, str, str, str]] = []
-    for function in [name for name in AIMS if name in (args.only or AIMS)]:
-        reached += (rows_of := aims(function, args.data))
-        for what, before, aim, figure in rows_of:
-            print(f"{what}: {figure} (before {before or '–'}, aim {aim or '–'})", flush=True)
-    for case in [name for name in CASES if name in (args.only or CASES)]:
+    for name in args.only or [*AIMS, *CASES]:
+        if name in finished() and not args.only:
+            continue
         started = time.perf_counter()
-        told += (new := rows(case, [call(function, given, args.data) for function, given in CASES[case]]))
-        for what, figure in new:
-            print(f"{what}: {figure}", flush=True)
-        print(f"  [{case}: {time.perf_counter() - started:.0f} s]", file=sys.stderr)
+        if name in AIMS:
+            table: Any = aims(name, args.data, args.before)
+        else:
+            table = rows(name, [call(function, given, args.data) for function, given in CASES[name]])
+        done = finished() | {name: {"rows": table, "load": os.getloadavg()[1]}}
+        KEPT.parent.mkdir(exist_ok=True)
+        KEPT.write_text(json.dumps(done, ensure_ascii=False, indent=1))
+        for row in table:
+            print(" | ".join(row), flush=True)
+        print(f"  [{name}: {time.perf_counter() - started:.0f} s]", file=sys.stderr)
     if args.only:
         return
-    write(AIMS_BEGIN, ("work", "before", "aim", "measured"), reached)
-    write(BEGIN, ("measured", ""), told)
+    kept = finished()
+    loads = [case["load"] for case in kept.values()]
+    load = f"load average {min(loads):.0f} to {max(loads):.0f}"
+    header = ("work", "before", "aim", "measured")
+    write(AIMS_BEGIN, header, [row for name in AIMS for row in kept[name]["rows"]], load)
+    write(BEGIN, ("measured", ""), [row for name in CASES for row in kept[name]["rows"]], load)
     print(f"written to {PAGE.relative_to(HERE.parent)}")
 
 

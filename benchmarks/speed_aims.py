@@ -2,9 +2,9 @@
 
     python benchmarks/speed_aims.py start_up FOLDER
 
-A row is (what, before, aim, measured). "Before" is the figure that the aim was set against, measured earlier
-on a machine of the same kind. Seconds are CPU seconds of one thread, the least of several repeats, unless a
-row says "clock".
+A row is (what, before, aim, measured, seconds). "Before" is the figure that the aim was set against, measured
+earlier on another machine; `speed.py --before` puts the figure of an earlier commit in its place. Seconds are
+CPU seconds of one thread, the least of several repeats, unless a row says "clock"; None: a row has several.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import pandas as pd
 
-Row = tuple[str, str, str, str]
+Row = tuple[str, str, str, str, float | None]
 CLI = "from annotmix.cli import main; main()"
 
 
@@ -37,15 +37,49 @@ def cpu(work: Callable[[], Any]) -> float:
 
 
 def cpu_of(code: str, *arguments: object) -> float:
-    """CPU seconds of Python code in a process of its own; the least of three."""
-    best = float("inf")
-    for _ in range(3):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        command = [sys.executable, "-c", code, *map(str, arguments)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        best = min(best, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return best
+    """CPU seconds of Python code in a process of its own."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def plus(folder: str | None) -> list[Row]:
+    """Epochs of annot-mix-plus, the default approach, beside their matrix products."""
+    from speed_cases import plus as measure
+
+    earlier = {"letter": "5.4", "mgc": "5.0", "labelme": "4.4"}
+    return [
+        (f"annot-mix-plus, an epoch on {name}, as a multiple of its matrix products", earlier[name], "3.0",
+         f"{f['seconds']:.3f} s: {f['seconds'] / f['products']:.2f}", f["seconds"])
+        for name, f in measure(folder).items()
+    ]  # fmt: skip
+
+
+def letter(folder: str | None) -> list[Row]:
+    """Epochs of annot-mix beside their matrix products."""
+    from speed_cases import letter as measure
+
+    f = measure(folder)
+    return [
+        ("annot-mix, an epoch on letter, as a multiple of its matrix products", "2.3", "2.0",
+         f"{f['seconds']:.3f} s: {f['seconds'] / f['products']:.2f}", f["seconds"])
+    ]  # fmt: skip
+
+
+def skactiveml(folder: str | None) -> list[Row]:
+    """The same beside scikit-activeml."""
+    from speed_cases import skactiveml as measure
+
+    if not (f := measure(folder)):
+        return []
+    same, small = ((size, seconds / f["seconds"]) for size, seconds in f["theirs"].items())
+    return [
+        (f"the same networks in scikit-activeml 1.0.1, {size} labels per batch", before, aim,
+         f"annot-mix is {times:.2f} times as fast", None)
+        for (size, times), before, aim in ((same, "1.8 times", "2 times"), (small, "", ""))
+    ]  # fmt: skip
 
 
 def start_up(folder: str | None) -> list[Row]:
@@ -74,12 +108,12 @@ def start_up(folder: str | None) -> list[Row]:
     predict = seconds.pop("predict")
     shown = ", ".join(f"{name} {s:.2f} s" for name, s in seconds.items())
     return [
-        ("`annotmix fit` on mgc, from CSV to report", "7.2 s", "4.5 s", f"{network:.1f} s"),
-        ("the same with `--model logistic`", "", "", f"{logistic:.1f} s"),
+        ("`annotmix fit` on mgc, from CSV to report", "7.2 s", "4.5 s", f"{network:.1f} s", network),
+        ("the same with `--model logistic`", "", "", f"{logistic:.1f} s", logistic),
         ("importing for `fit` (torch, scikit-learn and pandas alone)", "3.5 s", "1.5 s",
-         f"{imports:.1f} s ({libraries:.1f} s)"),
-        ("commands where no network runs", "4 s each", "1.5 s", shown),
-        ("`predict`, which reads the network", "4 s", "", f"{predict:.1f} s"),
+         f"{imports:.1f} s ({libraries:.1f} s)", imports),
+        ("commands where no network runs", "4 s each", "1.5 s", shown, None),
+        ("`predict`, which reads the network", "4 s", "", f"{predict:.1f} s", predict),
     ]  # fmt: skip
 
 
@@ -109,9 +143,9 @@ def many_classes(folder: str | None) -> list[Row]:
     each = [1000 * cpu(lambda f=f: f(X[:800], part)) / len(part) for f in (clf.consensus, clf.label_quality)]
     return [
         ("`consensus` / `label_quality` at 1000 classes, per label", "28 ms", "0.1 ms",
-         " / ".join(f"{ms:.3f} ms" for ms in each)),
+         " / ".join(f"{ms:.3f} ms" for ms in each), None),
         ("annot-mix-plus, 20,000 labels, 1000 classes: before the first epoch", "16 s, five epochs",
-         "one epoch", f"{before:.1f} s, {before / epoch:.1f} epochs of {epoch:.1f} s"),
+         "one epoch", f"{before:.1f} s, {before / epoch:.1f} epochs of {epoch:.1f} s", before),
     ]  # fmt: skip
 
 
@@ -137,9 +171,9 @@ def dawid_skene(folder: str | None) -> list[Row]:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     return [
         ("Dawid–Skene, 10⁶ labels: one round of EM (its sparse products)", "57 ms", "20 ms",
-         f"{1000 * min(rounds):.0f} ms ({1000 * min(products):.0f} ms)"),
+         f"{1000 * min(rounds):.0f} ms ({1000 * min(products):.0f} ms)", min(rounds)),
         ("Dawid–Skene, 10⁷ labels, from a table", "none in 60 s", "20 s, 2 GB",
-         f"{seconds:.0f} s, {peak:.1f} GB"),
+         f"{seconds:.0f} s, {peak:.1f} GB", seconds),
     ]  # fmt: skip
 
 
@@ -159,7 +193,7 @@ def majority_vote(folder: str | None) -> list[Row]:
         }
         best = seconds(calls, 5)
         told = f"{best['ours']:.3f} s; crowd-kit {best['theirs']:.3f} s"
-        rows.append((f"majority vote, {name}, clock", before, f"crowd-kit ({aim})", told))
+        rows.append((f"majority vote, {name}, clock", before, f"crowd-kit ({aim})", told, best["ours"]))
     return rows
 
 
@@ -172,7 +206,7 @@ def parts(folder: str | None) -> list[Row]:
         f"{f['worker']:.1f} GB per worker, {f['command']:.1f} GB the command; {f['cpu']:.0f} s of CPU, "
         f"{f['rounds']} rounds"
     )
-    return [("5·10⁷ labels in Parquet files, two workers", "", "2 GB per worker", told)]
+    return [("5·10⁷ labels in Parquet files, two workers", "", "2 GB per worker", told, None)]
 
 
 def two_processes(folder: str | None) -> list[Row]:
@@ -181,13 +215,14 @@ def two_processes(folder: str | None) -> list[Row]:
 
     titles = {"resnet18": "ResNet-18, batches of 64", "mlp": "layers of 2048 and 2048, batches of 512"}
     rows: list[Row] = []
-    for name, f in measure(2).items():
+    for name, f in measure().items():
         told = (
-            f"CPU per step and process {f['cpu 2'] / f['cpu 1']:.2f} times; clock "
-            f"{f['clock 1'] / f['clock 2']:.2f} times as fast"
+            f"CPU per step and process {f['cpu 2']:.2f} s against {f['cpu 1']:.2f} s: "
+            f"{f['cpu 2'] / f['cpu 1']:.2f} times; clock {f['clock 1'] / f['clock 2']:.2f} times as fast, "
+            f"load average {os.getloadavg()[0]:.0f}"
         )
         before, aim = ("never faster", "1.6 on quiet cores") if name == "resnet18" else ("", "")
-        rows.append((f"two processes, {titles[name]}", before, aim, told))
+        rows.append((f"two processes, {titles[name]}", before, aim, told, None))
     return rows
 
 

@@ -1,8 +1,9 @@
-"""What several test files share: the folder with real data, and a small noisy problem."""
+"""What several test files share: the folder with real data, a small noisy problem, and a browser."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,3 +65,24 @@ def noisy() -> Noisy:
     Z = np.stack(columns, axis=1)
     Z[rng.random(Z.shape) < 0.6] = -1
     return Noisy(X, Z, y)
+
+
+@pytest.fixture(scope="session")
+def _chromium(tmp_path_factory):
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not chromium or not driver:
+        pytest.skip("needs chromium and chromedriver (Debian: apt-get install chromium chromium-driver)")
+    from helpers.browser import Browser
+
+    browser = Browser(chromium, driver, tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def browser(_chromium):
+    """The browser of the session, light and wide; what it complained about is an error."""
+    _chromium.start()
+    yield _chromium
+    assert _chromium.complaints() == []
+    assert _chromium.requests() == []

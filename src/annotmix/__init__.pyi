@@ -43,5 +43,6 @@ from annotmix.labels import dawid_skene as dawid_skene
 from annotmix.labels import hold_out as hold_out
 from annotmix.labels import majority_vote as majority_vote
 from annotmix.labels import posterior as posterior
+from annotmix.runs.aggregate_parts import aggregate_parts as aggregate_parts
 
 __version__: str

@@ -36,7 +36,7 @@ def html_of(cells):
 
 def test_notebooks_are_saved_without_outputs():
     paths = sorted(EXAMPLES.glob("*.ipynb"))
-    assert len(paths) == 2
+    assert len(paths) == 3
     for path in paths:
         cells = [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
         assert cells
@@ -60,3 +60,13 @@ def test_texts(tmp_path):
     assert found["labels and classifier"] > found["majority vote"]
     assert "language model" in html_of(cells)
     assert not [o for cell in cells for o in cell.outputs if o.output_type == "stream"]
+
+
+def test_people_and_models(tmp_path):
+    cells = execute("people-and-models", tmp_path)
+    found = shares(cells[-1])
+    known = found["posterior with gold and classifier"]
+    assert known > max(found["majority vote"], found["best single model"])
+    shown = html_of(cells)
+    for text in ("<b>Annotations</b>", "<b>Posterior</b>", "winning rate", "llama-0, llama-1"):
+        assert text in shown

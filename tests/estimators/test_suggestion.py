@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import annotmix
@@ -220,3 +221,30 @@ def test_a_label_matrix_gives_pairs_of_indices(noisy):
 def test_wrong_arguments_are_named(model, noisy, wrong, message):
     with pytest.raises(ValueError, match=message):
         annotmix.suggest(model, noisy.X, noisy.Z, **({"budget": 1} | wrong))
+
+
+def test_newcomers_are_judged_by_the_annotators_of_their_kind():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=300)
+    right = rng.random((300, 5)) < [0.95, 0.9, 0.65, 0.6, 0.65]
+    table = [
+        (n, name, y[n] if right[n, m] else 1 - y[n])
+        for m, name in enumerate(["ann", "bob", "one", "two", "three"])
+        for n in range(300)
+        if rng.random() < 0.6
+    ]
+    result = annotmix.posterior(pd.DataFrame(table, columns=["item", "annotator", "label"]))
+    kinds = {"ann": "people", "bob": "people", "one": "models", "two": "models", "three": "models"}
+    kinds |= {"eve": "people", "four": "models", "rule": "rules"}
+    new = {"newcomers": ["eve", "four", "rule", "who"], "annotators": [], "per_item": 4}
+    new |= {"per_annotator": 10, "credit": 0}
+    found = suggest_from(result, 40, kinds=kinds, **new).groupby("annotator")["performance"].mean()
+    plain = suggest_from(result, 40, **new).groupby("annotator")["performance"].mean()
+    assert plain.max() - plain.min() < 1e-9
+    assert found["eve"] > plain["eve"] > found["four"]
+    theta = result.counted.matrices(np.array([0, 1]))
+    n = result.annotations.labels_per_annotator[:2]
+    mean = sum(w * t for w, t in zip(n, theta, strict=True)) / n.sum()
+    first = suggest_from(result, 1, kinds=kinds, **{**new, "newcomers": ["eve"]}).iloc[0]
+    q = result.probabilities.loc[first["item"]].to_numpy()
+    np.testing.assert_allclose(first["performance"], q @ np.diag(mean), rtol=1e-9)

@@ -35,10 +35,16 @@ class Browser:
         self.driver.get_log("performance")
         self.screen(1200, 900)
         self.media()
+        self.home = "file:"
 
     def open(self, path: Path, fragment: str = "") -> None:
         """Show a file, and wait until its script is through."""
-        self.driver.get(path.as_uri() + fragment)
+        self.visit(path.as_uri() + fragment)
+
+    def visit(self, address: str, home: str = "file:") -> None:
+        """Show a page, and wait until its script is through; requests to `home` are its own."""
+        self.home = home
+        self.driver.get(address)
         self.wait("return document.documentElement.dataset.ready === 'yes'")
 
     def screen(self, width: int, height: int) -> None:
@@ -84,11 +90,11 @@ class Browser:
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self) -> list[str]:
-        """Addresses that were asked for, apart from the file itself and what is in it."""
+        """Addresses that were asked for, apart from the page itself and what is in it."""
         events = (json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance"))
         asked = (e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent")
         own = [*asked, *self.script("return performance.getEntriesByType('resource').map((e) => e.name)")]
-        return [url[:100] for url in own if not url.startswith(("data:", "blob:", "file:", "about:"))]
+        return [url[:100] for url in own if not url.startswith(("data:", "blob:", "about:", self.home))]
 
     def quit(self) -> None:
         self.driver.quit()

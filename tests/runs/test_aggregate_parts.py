@@ -8,6 +8,7 @@ from filelock import FileLock
 from annotmix.labels.aggregation import majority_vote
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.dawid_skene import dawid_skene
+from annotmix.reading import Columns
 from annotmix.runs import aggregate_parts as module
 from annotmix.runs.aggregate_parts import aggregate_parts
 
@@ -70,6 +71,26 @@ def test_two_processes_give_the_same_as_memory(files, tmp_path):
     pd.testing.assert_series_equal(read(tmp_path / "mv")["label"], voted, check_dtype=False)
 
 
+def test_a_dask_dataframe_gives_the_same_as_memory(files, tmp_path):
+    dask = pytest.importorskip("dask.dataframe")
+    paths, annotations = files
+    frame = dask.read_parquet([str(path) for path in paths]).repartition(npartitions=5)
+    frame["label"] = frame["label"].astype("category")
+    frame = frame.rename(columns={"label": "said"}).assign(other=1)
+    with pytest.raises(ValueError, match="no column for the label"):
+        aggregate_parts(frame, tmp_path / "ds", progress=False)
+    outcome = aggregate_parts(
+        frame, tmp_path / "ds", columns=Columns(label="said"), workers=2, part_size=500, progress=False
+    )
+    expected = dawid_skene(annotations)
+    result = read(tmp_path / "ds")
+    pd.testing.assert_series_equal(result["label"], expected.labels.sort_index(), check_dtype=False)
+    probability = expected.probabilities.max(axis=1).sort_index()
+    np.testing.assert_allclose(result["probability"], probability, atol=1e-6)
+    assert (outcome.n_labels, outcome.n_iter) == (len(annotations), expected.n_iter)
+    assert any(note.startswith("1 rows without") for note in outcome.notes)
+
+
 def test_an_interrupted_command_continues_with_the_next_round(files, tmp_path, monkeypatch):
     paths, annotations = files
     distributed = pytest.importorskip("distributed")
@@ -103,8 +124,11 @@ def test_an_interrupted_command_continues_with_the_next_round(files, tmp_path, m
         pd.testing.assert_series_equal(read(tmp_path / "out")["label"], labels, check_dtype=False)
 
         with FileLock(tmp_path / "out" / ".lock"), pytest.raises(ValueError, match="Another process"):
-            aggregate_parts(paths, tmp_path / "out")
+            aggregate_parts(tmp_path, tmp_path / "out")
         broken = tmp_path / "broken.parquet"
         broken.write_bytes(b"PAR1 nothing")
         with pytest.raises(ValueError, match=r"broken\.parquet.*Parquet"):
-            aggregate_parts([broken], tmp_path / "other")
+            aggregate_parts(tmp_path, tmp_path / "other")
+        (tmp_path / "empty").mkdir()
+        with pytest.raises(ValueError, match=r"has no files \*\.parquet"):
+            aggregate_parts(tmp_path / "empty", tmp_path / "other")

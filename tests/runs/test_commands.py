@@ -405,6 +405,17 @@ def test_aggregate(problem, tmp_path, method):
     assert "'nope'" in error(run("aggregate", problem / "labels.csv", "--method", "nope"))
 
 
+def test_aggregate_says_the_kind_of_every_annotator(problem, tmp_path):
+    who, people = tmp_path / "who.csv", tmp_path / "annotators.csv"
+    who.write_text("annotator,kind\nw0,human\nw1,llm\n")
+    result = run(
+        "aggregate", problem / "labels.csv", "--annotators", who, "--method", "mv", "--out-annotators", people
+    )
+    assert result.exit_code == 0, result.stderr
+    kinds = pd.read_csv(people).set_index("annotator")["kind"]
+    assert kinds[["w0", "w1", "w2"]].tolist() == ["people", "models", "unknown"]
+
+
 def test_aggregate_as_json_has_both_tables(problem):
     printed = json.loads(run("aggregate", problem / "labels.csv", "--json").stdout)
     assert {row["annotator"] for row in printed["annotators"]} >= {"w0", "w1", "w2", "w3"}

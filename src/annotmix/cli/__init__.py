@@ -15,6 +15,7 @@ from annotmix.cli.datasets_command import datasets
 from annotmix.cli.fit_commands import aggregate, agreement, demo, fit
 from annotmix.cli.label_studio_commands import pull, push
 from annotmix.cli.replace_command import replace
+from annotmix.cli.review_command import review
 from annotmix.cli.run_commands import evaluate, export, predict, report, suggest
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -45,6 +46,8 @@ def _root(
 
     annotmix suggest my-run --budget 200
 
+    annotmix review my-run
+
     annotmix push my-run --url https://labels.example.org
 
     annotmix predict my-run new-items.csv --out predictions.csv
@@ -61,6 +64,7 @@ def _root(
 
 for _command in (
     fit,
+    review,
     predict,
     evaluate,
     suggest,

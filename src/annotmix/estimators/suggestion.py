@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +43,8 @@ NO_LIMIT = 2**31 - 1
 MOST_MATRICES = 5 * 10**7
 #: Entries of the confusion matrices that are in memory at once.
 MOST_ENTRIES = 2**22
+#: Annotators of a kind who tell how good a newcomer of this kind is.
+MOST_OF_KIND = 200
 #: κ, labels after which an annotator is half known.
 CREDIT = 5.0
 
@@ -119,8 +121,12 @@ def suggest_from(
     cost: Mapping[Any, float] | None = None,
     credit: float = CREDIT,
     exclude: Iterable[Any] = (),
+    kinds: Mapping[Any, str] | None = None,
 ) -> pd.DataFrame:
-    """`suggest`, from the posterior of the items; items in `exclude` are not suggested."""
+    """`suggest`, from the posterior of the items; items in `exclude` are not suggested.
+
+    With `kinds`, an annotator without labels has the mean confusion matrix of the annotators of their kind.
+    """
     _require_number("budget", budget, whole=False)
     _require_number("per_item", per_item, whole=True)
     _require_number("credit", credit, whole=False, zero=True)
@@ -131,6 +137,9 @@ def suggest_from(
         most_labels = min(float(budget / price.min()), NO_LIMIT)
     rows = _items(posterior, most_labels, per_item, len(who), list(exclude))
     gain, performance = _expected(posterior, rows, who)
+    for own, theta in _matrices_of_kinds(posterior, who, names, kinds or {}):
+        bits, right = _about_label(posterior.answer.q[rows], theta)
+        gain[:, own], performance[:, own] = np.maximum(bits, 0)[:, None], right[:, None]
     labels = np.where(who < 0, 0, posterior.annotations.labels_per_annotator[who])
     free = _without_label(posterior, rows, who)
     chosen = _greedy(gain, free, labels, budget, per_item, limit, price, credit)
@@ -247,6 +256,30 @@ def _expected(posterior: Posterior, rows: Index, who: Index) -> tuple[Floats, Fl
     if len(new):
         gain[:, new], performance[:, new] = (part[:, None] for part in _about_label(q, counted.common))
     return np.maximum(gain, 0), performance
+
+
+def _matrices_of_kinds(
+    posterior: Posterior, who: Index, names: NDArray[Any], kinds: Mapping[Any, str]
+) -> Iterator[tuple[Index, Floats]]:
+    """Columns of annotators without labels, and the confusion matrix of their kind, shape (C, C).
+
+    It is the mean over the kind's annotators with labels, at most `MOST_OF_KIND` with most labels, weighted
+    by their labels.
+    """
+    a = posterior.annotations
+    new = np.flatnonzero((who < 0) | (a.labels_per_annotator[who] == 0))
+    kind_of_new = np.array([kinds.get(names[m], "") for m in new], dtype=object)
+    if not len(new):
+        return
+    kind = np.array([kinds.get(name, "") for name in a.annotators], dtype=object)
+    for one in sorted({*kind_of_new} - {""}):
+        same = np.flatnonzero((kind == one) & (a.labels_per_annotator > 0))
+        if len(same):
+            same = same[np.argsort(-a.labels_per_annotator[same], kind="stable")[:MOST_OF_KIND]]
+            mean = np.zeros(posterior.counted.common.shape)
+            for m in same:
+                mean += a.labels_per_annotator[m] * posterior.counted.matrices(np.array([m]))[0]
+            yield new[kind_of_new == one], mean / a.labels_per_annotator[same].sum()
 
 
 def _about_label(q: Floats, theta: Floats) -> tuple[Floats, Floats]:

@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,16 +132,32 @@ class Decisions:
 
     def add(self, decision: Decision) -> int:
         """Keep a decision; returns its number. It is on the disk then."""
-        d = decision
-        shown = json.dumps(dict(d.shown or {}), ensure_ascii=False)
-        row = (d.item, d.reviewer, d.verdict, d.label, d.note, d.chosen, shown, d.time or time.time())
-        with self._lock:
-            cursor = self._db.execute(
-                "INSERT INTO decision (item, reviewer, verdict, class, note, chosen, shown, time) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                row,
+        return self.add_all([decision])
+
+    def add_all(self, decisions: Iterable[Decision]) -> int:
+        """Keep decisions, all or none of them; returns the number of the last one."""
+        rows = [
+            (
+                d.item, d.reviewer, d.verdict, d.label, d.note, d.chosen,
+                json.dumps(dict(d.shown or {}), ensure_ascii=False), d.time or time.time(),
             )
-        return int(cursor.lastrowid or 0)
+            for d in decisions
+        ]  # fmt: skip
+        with self._lock:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                for row in rows:
+                    cursor = self._db.execute(_INSERT, row)
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+        return int(cursor.lastrowid or 0) if rows else 0
+
+    def copy_to(self, path: Path) -> None:
+        """Write all decisions, also those that were taken back, into a new file."""
+        with self._lock, closing(sqlite3.connect(path)) as target:
+            self._db.backup(target)
 
     def undo(self, reviewer: str) -> Decision | None:
         """Take back the newest decision of a reviewer; returns it, None where there is none."""
@@ -180,7 +196,9 @@ class Decisions:
 
     def invalid(self) -> list[str]:
         """Items that most reviewers found to be no valid items."""
-        return [item for item, said in _by_item(self.current()).items() if _most(said) == ("invalid", None)]
+        return [
+            item for item, said in _by_item(self.current()).items() if most_said(said) == ("invalid", None)
+        ]
 
     def table(self) -> pd.DataFrame:
         """All current decisions, one row each."""
@@ -203,6 +221,10 @@ class Decisions:
 
 #: Columns of `Decisions.table`.
 TABLE = ["item", "reviewer", "verdict", "label", "note", "chosen", "consensus", "probability", "time"]
+_INSERT = (
+    "INSERT INTO decision (item, reviewer, verdict, class, note, chosen, shown, time) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
 _COLUMNS = "id, item, reviewer, verdict, class, note, chosen, shown, time"
 
 
@@ -213,7 +235,7 @@ def _decision(row: tuple[Any, ...]) -> Decision:
 
 def true_labels(decisions: list[Decision]) -> dict[str, str]:
     """The class that most reviewers of an item chose; items without one are left out."""
-    labels = {item: _most(said)[1] for item, said in _by_item(decisions).items()}
+    labels = {item: most_said(said)[1] for item, said in _by_item(decisions).items()}
     return {item: label for item, label in labels.items() if label is not None}
 
 
@@ -225,7 +247,7 @@ def _by_item(decisions: list[Decision]) -> dict[str, Counter[tuple[str, str | No
     return by_item
 
 
-def _most(said: Counter[tuple[str, str | None]]) -> tuple[str, str | None]:
+def most_said(said: Counter[tuple[str, str | None]]) -> tuple[str, str | None]:
     """What most reviewers said, ("", None) with a tie."""
     (first, n), *others = said.most_common(2)
     return first if not others or others[0][1] < n else ("", None)

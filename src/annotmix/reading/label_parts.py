@@ -1,12 +1,12 @@
-"""Labels in many Parquet files, for crowds that do not fit into memory.
+"""Labels in many Parquet files or tables, for crowds that do not fit into memory.
 
 All labels of an item have to be together, and files are in any order. So labels are sorted into parts by the
-hash of their item: `scatter` distributes the rows of one file, `gather` collects the rows of one part. Names
-of annotators and classes are encoded once, for all parts; names of items belong to their part. Every function
-can run in a process of its own; files in the working folder are all that they exchange.
+hash of their item: `scatter` distributes the rows of one file or table, `gather` collects the rows of one
+part. Names of annotators and classes are encoded once, for all parts; names of items belong to their part.
+Every function can run in a process of its own; files in the working folder are all that they exchange.
 
 FOLDER/
-  scattered/FILE/PART.parquet    rows of one file that belong to one part
+  scattered/PIECE/PART.parquet   rows of one file or table that belong to one part
   annotators.parquet, classes.parquet
   cells.npy                      annotator · C + label of the cells that occur, ascending
   start-PART.npy, place-PART.npy start of each item's labels; place of each label's cell among the cells
@@ -63,13 +63,22 @@ def n_rows(path: str) -> int:
         raise ValueError(f"{Path(path).name!r} is not a whole Parquet file: {error}") from None
 
 
-def scatter(path: str, number: int, folder: str, columns: Columns, n_parts: int) -> Scattered:
-    """Write the rows of a file, the `number`-th, to one file per part."""
-    file = pq.ParquetFile(path)
+def scatter(piece: str | pd.DataFrame, number: int, folder: str, columns: Columns, n_parts: int) -> Scattered:
+    """Write the rows of a Parquet file or a table, the `number`-th, to one file per part."""
+    if isinstance(piece, str):
+        file, called = pq.ParquetFile(piece), Path(piece).name
+        present = file.schema_arrow.names
+    else:
+        present, called = list(piece.columns), None
     names = [
-        find_column(file.schema_arrow.names, role, named, Path(path).name)
+        find_column(present, role, named, called)
         for role, named in zip(ROLES, (columns.item, columns.annotator, columns.label), strict=True)
     ]
+    batches = (
+        file.iter_batches(BATCH, columns=names)
+        if isinstance(piece, str)
+        else pa.Table.from_pandas(piece[names], preserve_index=False).to_batches(BATCH)
+    )
     target = Path(folder) / "scattered" / str(number)
     target.mkdir(parents=True, exist_ok=True)
     annotators: dict[str, None] = {}
@@ -78,7 +87,7 @@ def scatter(path: str, number: int, folder: str, columns: Columns, n_parts: int)
     schema = pa.schema([(role, pa.string()) for role in ROLES])
     writers = [pq.ParquetWriter(target / f"{part}.parquet", schema) for part in range(n_parts)]
     try:
-        for batch in file.iter_batches(BATCH, columns=names):
+        for batch in batches:
             texts = [
                 _texts(batch.column(name), role, columns) for name, role in zip(names, ROLES, strict=True)
             ]

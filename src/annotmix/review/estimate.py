@@ -20,6 +20,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from annotmix.runs.findings import is_gold
+
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
@@ -69,6 +71,8 @@ def sample_order(n_items: int) -> NDArray[np.int64]:
 def progress(items: pd.DataFrame, true: Mapping[str, str], sampled: Iterable[str] = ()) -> Progress:
     """What is known about the labels of the items.
 
+    Items whose class the run has learnt with --gold say nothing about the others, and are left out.
+
     Parameters
     ----------
     items : DataFrame
@@ -81,24 +85,30 @@ def progress(items: pd.DataFrame, true: Mapping[str, str], sampled: Iterable[str
     decided, wrong = _decided(items, true)
     place = np.flatnonzero(items.index[sample_order(len(items))].isin(list(sampled)))
     drawn = sample_order(len(items))[: place.max(initial=-1) + 1]
-    drawn = drawn[decided[drawn]]
+    gold = is_gold(items)
+    drawn = drawn[decided[drawn] & ~gold[drawn]]
     sample = _jeffreys(int(wrong[drawn].sum()), len(drawn)) if len(drawn) else None
-    shares = _Strata(items, decided, wrong)
+    shares = _Strata(items[~gold], decided[~gold], wrong[~gold])
     return Progress(int(decided.sum()), int((decided & ~wrong).sum()), sample, shares.left())
 
 
 def reviews_until(items: pd.DataFrame, true: Mapping[str, str], target: float) -> int:
     """Number of further reviews, least sure items first, until a share `target` of labels is wrong."""
     decided, wrong = _decided(items, true)
-    chance = np.sort(_Strata(items, decided, wrong).chance()[~decided])
+    new = ~is_gold(items)
+    chance = np.sort(_Strata(items[new], decided[new], wrong[new]).chance()[~decided[new]])
     return int((np.cumsum(chance) > target * len(items)).sum())
 
 
 def _decided(items: pd.DataFrame, true: Mapping[str, str]) -> tuple[Bools, Bools]:
     """Whether each item is decided, and whether its label was found wrong, shape (N,) each."""
-    known = items.index.map(true.get)
-    decided = np.asarray(known.notna())
-    return decided, decided & np.asarray(items["label"].to_numpy() != known.to_numpy())
+    decided, wrong = np.zeros(len(items), dtype=bool), np.zeros(len(items), dtype=bool)
+    place = items.index.get_indexer(list(true))
+    known = np.array([*true.values(), None], dtype=object)[:-1][place >= 0]
+    place = place[place >= 0]
+    decided[place] = True
+    wrong[place] = items["label"].to_numpy(dtype=object)[place] != known
+    return decided, wrong
 
 
 class _Strata:

@@ -16,6 +16,7 @@ from annotmix.labels.aggregation import majority_vote
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.confusion import Floats
 from annotmix.labels.dawid_skene import dawid_skene
+from annotmix.labels.kinds import UNKNOWN
 from annotmix.labels.label_sets import LabelSets, as_tuples
 from annotmix.labels.names import locate
 from annotmix.labels.posterior import annotator_table, posterior
@@ -39,7 +40,7 @@ class Aggregated(NamedTuple):
         whole set is right.
     annotators : DataFrame, one row per annotator, best first
         `annotator`, `accuracy`, its interval `low` and `high`, `n_labels`; of sets also `sensitivity` and
-        `specificity`.
+        `specificity`; `kind` where a table of annotators says it.
     """
 
     items: pd.DataFrame
@@ -82,7 +83,7 @@ def aggregate_file(
     if labelled.sets is not None:
         if soft:
             raise ValueError("--soft is for one class per item; leave out --multi-label or --soft.")
-        return _aggregate_sets(labelled.sets, method, seed)
+        return _with_kinds(_aggregate_sets(labelled.sets, method, seed), labelled)
     if soft:
         found = posterior(a)
         crowd = found.soft_labels()
@@ -99,7 +100,15 @@ def aggregate_file(
     table["n_labels"] = a.labels_per_item[rows]
     if has_probability:
         table |= {f"P({name})": q[rows, c] for c, name in enumerate(a.classes)}
-    return Aggregated(pd.DataFrame(table), annotators.reset_index())
+    return _with_kinds(Aggregated(pd.DataFrame(table), annotators.reset_index()), labelled)
+
+
+def _with_kinds(result: Aggregated, labelled: LabelData) -> Aggregated:
+    """The kind of every annotator, where the labels came with a table of annotators."""
+    if labelled.annotators is None:
+        return result
+    kinds = labelled.annotators.table["kind"].reindex(result.annotators["annotator"]).fillna(UNKNOWN)
+    return result._replace(annotators=result.annotators.assign(kind=kinds.to_numpy()))
 
 
 def read_said(

@@ -1,4 +1,4 @@
-"""Majority vote and Dawid–Skene over Parquet files that do not fit into memory, in several processes.
+"""Majority vote and Dawid–Skene over labels that do not fit into memory, in several processes.
 
 Labels are first sorted into parts by item (`annotmix.reading.label_parts`). A round of EM is then one pass
 over the parts: every process does the E-step of its parts and returns sums, and the sums of all processes are
@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial, reduce
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -28,10 +28,14 @@ from annotmix._common.spreadsheet import to_csv
 from annotmix._common.words import count
 from annotmix.labels.expectation import precision
 from annotmix.reading import Columns
-from annotmix.reading.label_parts import gather, n_rows, place, read_names, scatter, write_names
+from annotmix.reading.label_parts import gather, place, read_names, write_names
 from annotmix.reading.values import in_order
 from annotmix.runs.inputs import Say
 from annotmix.runs.part_passes import Model, Parts, Sums, sum_parts, write_part
+from annotmix.runs.part_sources import Source, source_of
+
+if TYPE_CHECKING:
+    from dask.dataframe import DataFrame
 
 #: Labels of one part, about.
 PART = 2**21
@@ -51,8 +55,8 @@ class Outcome(NamedTuple):
 
 
 def aggregate_parts(
-    paths: Sequence[Path],
-    out: Path,
+    labels: Sequence[Path | str] | Path | str | DataFrame,
+    out: Path | str,
     method: str = "ds",
     *,
     columns: Columns | None = None,
@@ -62,13 +66,16 @@ def aggregate_parts(
     part_size: int = PART,
     progress: bool = True,
 ) -> Outcome:
-    """Aggregate the labels in Parquet files and write one label per item into a folder.
+    """Aggregate labels that do not fit into memory, and write one label per item into a folder.
+
+    An interrupted call continues with the next round when it is repeated.
 
     Parameters
     ----------
-    paths : sequence of Path
-        Parquet files with one row per label, in any order.
-    out : Path
+    labels : path, sequence of paths, or dask.dataframe.DataFrame
+        Parquet files, a folder of them, or a table with the columns item, annotator and label; one row per
+        label, in any order. Every partition of a table must fit into a worker's memory.
+    out : path
         A folder for `items-*.parquet` (item, label, probability, n_labels) and `annotators.csv`.
     method : {"ds", "mv"}
         Dawid–Skene or majority vote, with the same result as in memory.
@@ -77,21 +84,27 @@ def aggregate_parts(
     workers : int, default=1
         Local processes.
     scheduler : str, optional
-        Address of a Dask scheduler whose workers see the same files, in place of local processes.
+        Address of a Dask scheduler whose workers see the same files, in place of local processes. A Dask
+        DataFrame that is persisted on a cluster needs the scheduler of this cluster.
     seed : int, default=0
         Breaks ties of the vote.
     part_size : int
         Labels of one part, about; a process needs some 100 bytes per label of a part.
     progress : bool, default=True
+
+    Returns
+    -------
+    Outcome
+        Numbers of items, labels, annotators and rounds, the classes, and notes on rows that were left out.
     """
     if method not in ("mv", "ds"):
         raise ValueError(f"Labels in parts are aggregated by the method mv or ds, found {method!r}.")
+    out, columns = Path(out), columns or Columns()
+    source = source_of(labels, columns)
     out.mkdir(parents=True, exist_ok=True)
     try:
-        with FileLock(out / ".lock", timeout=0):
-            job = _Job(paths, out, method, columns or Columns(), seed, part_size, progress)
-            with connect(scheduler, workers, max(len(paths), job.n_parts)) as client:
-                return job.run(client)
+        with FileLock(out / ".lock", timeout=0), connect(scheduler, workers, workers) as client:
+            return _Job(source, out, method, columns, seed, part_size, progress, client).run()
     except Timeout:
         raise ValueError(f"Another process is aggregating into {str(out)!r}.") from None
 
@@ -136,30 +149,30 @@ class _Job:
 
     def __init__(
         self,
-        paths: Sequence[Path],
+        source: Source,
         out: Path,
         method: str,
         columns: Columns,
         seed: int,
         part_size: int,
         progress: bool,
+        client: Any,
     ):
-        self.paths = [str(Path(path).resolve()) for path in paths]
-        self.out, self.method, self.columns, self.seed, self.progress = out, method, columns, seed, progress
-        sizes = [n_rows(path) for path in self.paths]
-        self.n_parts = max(1, math.ceil(sum(sizes) / part_size))
+        self.source, self.client, self.progress = source, client, progress
+        self.out, self.method, self.columns, self.seed = out, method, columns, seed
+        sizes = source.sizes(client)
+        self.n_parts = max(1, math.ceil(sum(n for _, n in sizes) / part_size))
         self.folder = str((out / ".work").resolve())
         #: What must be the same for a state to be continued.
         self.settings = {
-            "files": [[path, n] for path, n in zip(self.paths, sizes, strict=True)],
+            "files": sizes,
             "columns": {**asdict(columns), "missing": list(columns.missing)},
             "n_parts": self.n_parts,
         }
         self.state = self._load()
 
-    def run(self, client: Any) -> Outcome:
+    def run(self) -> Outcome:
         """All stages."""
-        self.client = client
         if "cells" not in self.state:
             self._encode()
         state = self.state
@@ -196,10 +209,8 @@ class _Job:
 
     def _encode(self) -> None:
         """Sort the labels into parts, and encode names."""
-        work = [
-            partial(scatter, p, n, self.folder, self.columns, self.n_parts) for n, p in enumerate(self.paths)
-        ]
-        files = self._map("Reading files", work)
+        work = self.source.scatter(self.folder, self.columns, self.n_parts)
+        files = self._map("Reading labels", work)
         annotators = list(dict.fromkeys(name for file in files for name in file.annotators))
         classes = in_order(name for file in files for name in file.classes)
         if not classes or not annotators:
@@ -274,11 +285,13 @@ class _Job:
 
     # ---------------------------------------------------------------- state and processes
 
-    def _map(self, title: str, work: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Results of calls, done by the workers."""
+    def _map(self, title: str, work: Sequence[Any]) -> list[Any]:
+        """Results of calls, or of delayed calls, done by the workers."""
+        from dask.base import is_dask_collection
         from distributed import as_completed
 
-        futures = [self.client.submit(call, pure=False) for call in work]
+        submit, compute = partial(self.client.submit, pure=False), self.client.compute
+        futures = [compute(call) if is_dask_collection(call) else submit(call) for call in work]
         with Progress(title, len(work), show=self.progress) as bar:
             for _ in as_completed(futures):  # type: ignore[no-untyped-call]
                 bar.advance()

@@ -22,17 +22,21 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from annotmix._common.files import load_array
 from annotmix._common.locks import Lock, LockedError, hold
-from annotmix._common.schema import read_json
+from annotmix._common.schema import Strict, read_json
 from annotmix.estimators.loading import holds_network, load, load_posterior
+from annotmix.estimators.preparation import Preparation, SavedPreparation
 from annotmix.runs import exchange
 from annotmix.runs.exchange import CHECKPOINT, ExchangeError
 from annotmix.runs.findings import Findings
-from annotmix.runs.prepare import ItemPreparation, PreparationFile
+from annotmix.runs.request import request_of
 from annotmix.runs.storage import FEATURES, load_findings
+
+if TYPE_CHECKING:
+    from annotmix.runs.prepare import ItemPreparation
 
 _FIT_LOCK, _EXCHANGE_LOCK = ".fit.lock", ".exchange.lock"
 _NAME = re.compile("[0-9a-f]{16}")
@@ -237,8 +241,9 @@ class RunFolder:
 
         Parameters
         ----------
-        *parts : {"findings", "features", "preparation", "model", "is network", "posterior"}
-            Results (`Findings`), prepared features of the items (shape (N, D)), how the items became features
+        *parts : a key of `_READERS` each
+            Results (`Findings`), the options of `annotmix fit` (`Request`), prepared features of the items
+            (shape (N, D)), how columns became features (`Preparation`), how the items became features
             (`ItemPreparation`), the classifier, which takes prepared features, whether it is a network, and
             what it and the labels say about the items (`Posterior`), for which no network is read.
         """
@@ -280,12 +285,27 @@ class RunFolder:
 
 
 def _load_preparation(run: Path) -> ItemPreparation:
+    from annotmix.runs.prepare import ItemPreparation, PreparationFile
+
     return ItemPreparation.from_file(read_json(run / "model" / "preparation.json", PreparationFile))
+
+
+class _Columns(Strict):
+    """The content of `preparation.json`, of which the encoder is left unread."""
+
+    items: Any
+    preparation: SavedPreparation
+
+
+def _load_columns(run: Path) -> Preparation:
+    return Preparation.from_file(read_json(run / "model" / "preparation.json", _Columns).preparation)
 
 
 _READERS: dict[str, Callable[[Path], Any]] = {
     "findings": lambda run: load_findings(run / "findings"),
+    "request": lambda run: request_of(run / "run.json"),
     "features": lambda run: load_array(run / FEATURES),
+    "columns": _load_columns,
     "preparation": _load_preparation,
     "model": lambda run: load(run / "model"),
     "is network": lambda run: holds_network(run / "model"),

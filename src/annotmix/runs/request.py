@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,25 @@ class Request:
         as_text = {name: str(value) if isinstance(value, Path) else value for name, value in own.items()}
         return {"labels": [str(path) for path in self.labels], **as_text}
 
+    @classmethod
+    def of_settings(cls, settings: Mapping[str, Any]) -> Request:
+        """The inverse of `settings`; refuses other options, and values of another type."""
+        import msgspec
+
+        known = {option.name for option in fields(cls)} - {"resume", "overwrite"}
+        if unknown := settings.keys() - known:
+            raise ValueError(f"the request has the unknown option {min(unknown)!r:.60}")
+
+        def path(kind: type, value: Any) -> Any:
+            if kind is not Path or not isinstance(value, str):
+                raise ValueError(f"expected {kind.__name__}, found {value!r:.60}")
+            return Path(value)
+
+        try:
+            return msgspec.convert(dict(settings), cls, strict=True, dec_hook=path)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"the request is damaged ({error})") from None
+
     def command(self, *more: str) -> str:
         """The command line with the same options."""
         words = ["annotmix", "fit", *map(str, self.labels)]
@@ -72,6 +91,18 @@ class Request:
                 for one in value if isinstance(value, tuple) else [value]:
                     words += [option] if one is True else [option, _quoted(one, name)]
         return shlex.join([*words, *more])
+
+
+def request_of(run_file: Path) -> Request:
+    """The options that a run was made with, from its file `run.json`."""
+    from annotmix._common.schema import SchemaError, read_json
+
+    try:
+        return Request.of_settings(read_json(run_file, dict[str, Any])["request"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, SchemaError):
+            raise
+        raise ValueError(f"{str(run_file)!r} is damaged or not written by annotmix ({error}).") from None
 
 
 def split_names(values: Iterable[str]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from annotmix._common.words import count, some
 from annotmix.estimators.suggestion import suggest_from
+from annotmix.labels.kinds import UNKNOWN
 from annotmix.labels.posterior import Posterior
 from annotmix.reading import read_annotators
 from annotmix.runs.findings import Findings
@@ -56,11 +57,13 @@ def suggest(
         )
     posterior, findings = RunFolder(run).read("posterior", "findings")
     unmatched = findings.unmatched
-    limits: dict[str, Any] = {"per_item": per_item, "exclude": unmatched.items}
+    kinds = _kinds(findings.kinds.get("crowd"))
+    limits: dict[str, Any] = {"per_item": per_item, "exclude": unmatched.items, "kinds": kinds}
     notes = [unmatched.note] if unmatched.note else []
     if available is not None:
         who = read_annotators(available)
         table, said = who.table, who.notes
+        kinds.update(_kinds(table.reset_index()))
     else:
         table, said = _kept(findings, annotators)
     notes += said
@@ -87,7 +90,15 @@ def suggest_for(posterior: Posterior, crowd: pd.DataFrame | None, n: int, exclud
         return suggest_from(posterior, n, exclude=exclude)
     limits, _ = _limits(posterior, table, None)
     dearest = max(limits["cost"].values()) if limits["cost"] else 1.0
-    return suggest_from(posterior, n * dearest, exclude=exclude, **limits).head(n)
+    return suggest_from(posterior, n * dearest, exclude=exclude, kinds=_kinds(crowd), **limits).head(n)
+
+
+def _kinds(crowd: pd.DataFrame | None) -> dict[Any, str]:
+    """Annotator → kind, where it is known."""
+    if crowd is None:
+        return {}
+    known = crowd[crowd["kind"] != UNKNOWN]
+    return dict(zip(known["annotator"], known["kind"], strict=True))
 
 
 def _kept(findings: Findings, annotators: Sequence[str] | None) -> tuple[pd.DataFrame | None, list[str]]:

@@ -1,36 +1,15 @@
-"""A browser to open reports in, and the reports."""
+"""Reports to open in a browser."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from helpers import real_runs, some_findings
-from helpers.browser import Browser
 
 from annotmix.runs.findings import Findings
 from annotmix.runs.report.run import write_report
-
-
-@pytest.fixture(scope="session")
-def _chromium(tmp_path_factory):
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not chromium or not driver:
-        pytest.skip("needs chromium and chromedriver (Debian: apt-get install chromium chromium-driver)")
-    browser = Browser(chromium, driver, tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.quit()
-
-
-@pytest.fixture
-def browser(_chromium):
-    """The browser of the session, light and wide; what it complained about is an error."""
-    _chromium.start()
-    yield _chromium
-    assert _chromium.complaints() == []
-    assert _chromium.requests() == []
 
 
 @pytest.fixture(scope="session")

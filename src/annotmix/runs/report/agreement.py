@@ -11,7 +11,7 @@ from annotmix.runs.findings import Findings
 from annotmix.runs.report.charts import Content
 from annotmix.runs.report.formatting import named, share
 from annotmix.runs.report.markup import Markup, element
-from annotmix.runs.report.page import table
+from annotmix.runs.report.page import scrolling_table
 
 #: Classes that are shown at once.
 MOST_CLASSES = 10
@@ -35,8 +35,8 @@ def agreement(findings: Findings) -> Content:
         f"{usual(found.alpha, found.low, found.high)} This is about single labels: the labels found in this "
         "run weigh all labels of an item, and are usually more reliable than one of them.",
         "The table has α with its interval for each class against all others, the least reliable first. "
-        "Agreement is the chance that another label of the item is of the class if one is; the share is "
-        "that of all labels.",
+        "Agreement is the chance that a second label of an item names the class where a first one does. "
+        "Share is how many of all labels name it.",
         *_classes(found.classes),
     ]
 
@@ -55,10 +55,12 @@ def _classes(classes: pd.DataFrame) -> list[Markup]:
         for name, row in classes.iterrows()
     ]
     caption = "Agreement on every class against all others, the least reliable first"
-    parts = [table(caption, columns, rows[:MOST_CLASSES])]
+    parts = [scrolling_table(caption, columns, rows[:MOST_CLASSES])]
     if rest := rows[MOST_CLASSES:]:
         summary = element("summary", f"{len(rest)} more {'class' if len(rest) == 1 else 'classes'}")
-        parts.append(element("details", summary, table("Agreement on the other classes", columns, rest)))
+        parts.append(
+            element("details", summary, scrolling_table("Agreement on the other classes", columns, rest))
+        )
     return parts
 
 

@@ -13,7 +13,7 @@ from annotmix.runs.findings import Findings
 from annotmix.runs.report.charts import Content
 from annotmix.runs.report.formatting import named, share, whole
 from annotmix.runs.report.markup import Markup, element
-from annotmix.runs.report.page import table
+from annotmix.runs.report.page import scrolling_table
 from annotmix.runs.result_columns import TABLES
 
 #: Groups that the table lists, and characters of their names.
@@ -41,16 +41,17 @@ def err_together(findings: Findings) -> Content:
         else ""
     )
     columns = [column.title for column in TABLES["groups"] if column.title]
+    give = "gives" if len(groups) == 1 else "give"
     rows = [_row(row) for row in groups.head(MOST).to_dict("records")]
     return [
-        f"{count(len(groups), 'group')} of annotators give the same wrong labels far more often than "
+        f"{count(len(groups), 'group')} of annotators {give} the same wrong labels far more often than "
         f"independent annotators would: models of one family, or people who copy.{worth}",
         *_deciding(groups),
         "Worth is the number of independent labels that the labels of a group for one item amount to. "
         "Decides is the share of items whose label depends on whether each of the group counts fully, or all "
         "count as one. Where annotators copy each other, labels of groups count less; otherwise they count "
         "fully, as labels alone cannot tell annotators who share errors from those who share the truth.",
-        table("Groups of annotators who err together", [*columns, "Labels count"], rows),
+        scrolling_table("Groups of annotators who err together", [*columns, "Labels count"], rows),
     ]
 
 

@@ -42,11 +42,11 @@ def page(
     data : JSON, optional
         The data of the script, in the element `data`; see `embedded_data`.
     """
-    style, script = _source(styles), _source(scripts)
-    allowed = _checksum(script) if scripts else "'none'"
+    style, script = source(styles), source(scripts)
+    allowed = checksum(script) if scripts else "'none'"
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
-        f"style-src {_checksum(style)}; script-src {allowed}"
+        f"style-src {checksum(style)}; script-src {allowed}"
     )
     head = [
         Markup('<meta charset="utf-8">'),
@@ -128,9 +128,16 @@ def table(
     )
 
 
-def _source(names: Sequence[str]) -> Markup:
+def scrolling_table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Markup:
+    """A table that scrolls on a narrow screen, so that the page does not."""
+    return element("div", table(caption, columns, rows), class_="scroll")
+
+
+def source(names: Sequence[str]) -> Markup:
+    """Files of this package as one text."""
     return Markup("\n".join((files("annotmix.runs.report") / name).read_text("utf-8") for name in names))
 
 
-def _checksum(source: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
+def checksum(text: str) -> str:
+    """A style or a script as a security policy names it."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from annotmix.runs.findings import Findings
 from annotmix.runs.report.charts import Content
 from annotmix.runs.report.formatting import between, named, share, whole
 from annotmix.runs.report.markup import Markup, element
-from annotmix.runs.report.page import table
+from annotmix.runs.report.page import scrolling_table
 
 #: Rows of the tables about classes, confusions, items and models.
 MOST = 10
@@ -82,7 +82,7 @@ def _kinds(kinds: pd.DataFrame) -> Markup:
         ]
         for row in kinds.to_dict("records")
     ]
-    return _table("Kinds of annotators, by the labels found", heads, rows)
+    return scrolling_table("Kinds of annotators, by the labels found", heads, rows)
 
 
 def _agreement(pairs: pd.DataFrame) -> Content:
@@ -101,7 +101,7 @@ def _agreement(pairs: pd.DataFrame) -> Content:
         element("h3", "Agreement between kinds"),
         "The chance that a label of one kind and a label of the other kind for the same item are the same. "
         "Kappa is 0 where they agree by chance alone, and 1 where they always agree.",
-        _table("Agreement between kinds", ["Kinds", "Items", "Agreement", "Kappa"], rows),
+        scrolling_table("Agreement between kinds", ["Kinds", "Items", "Agreement", "Kappa"], rows),
     ]
 
 
@@ -121,7 +121,7 @@ def _errors(findings: Findings) -> Content:
     apart = classes.loc[spread.sort_values(ascending=False, kind="stable").index[:MOST]]
     parts: Content = [
         element("h3", "Classes that one kind knows better"),
-        _table(
+        scrolling_table(
             "Share of right labels by true class, the largest difference first",
             ["True class", *heads],
             [[named(row["class"]), *shares(row)] for row in apart.to_dict("records")],
@@ -136,7 +136,7 @@ def _errors(findings: Findings) -> Content:
             element("h3", "Where models err and people do not"),
             "Wrong labels that models give more often than people do: the share of the true class that gets "
             "this label.",
-            _table("Wrong labels of models", ["True class → label", *heads], rows),
+            scrolling_table("Wrong labels of models", ["True class → label", *heads], rows),
         ]
     if len(items):
         rows = [
@@ -146,7 +146,7 @@ def _errors(findings: Findings) -> Content:
         parts += [
             "Items where models are probably wrong and people right: the mean chance that their labels are "
             f"right.{'' if len(items) <= MOST else f' The {MOST} with the largest difference are here.'}",
-            _table("Items where models are probably wrong", ["Item", "Label found", *heads], rows),
+            scrolling_table("Items where models are probably wrong", ["Item", "Label found", *heads], rows),
         ]
     return parts
 
@@ -165,6 +165,7 @@ def _replacements(tests: pd.DataFrame | None) -> Content:
         if len(passing)
         else f"None of {whole(len(tests))} models may replace skilled annotators, by this test."
     )
+    more = f" The {MOST} with the greatest advantage are in the table." if len(tests) > MOST else ""
     rows = [
         [
             named(row["model"]),
@@ -179,12 +180,12 @@ def _replacements(tests: pd.DataFrame | None) -> Content:
     ]
     return [
         element("h3", "May a model replace people?"),
-        f"{verdict} The alternative annotator test (Calderon, Reichart and Dror, ACL 2025) leaves one person "
-        "out at a time and asks who represents the other people better, the model or this person. The "
+        f"{verdict}{more} The alternative annotator test (Calderon, Reichart and Dror, ACL 2025) leaves one "
+        "person out at a time and asks who represents the other people better, the model or this person. The "
         "advantage tells how often the model does at least as well. The winning rate is the share of people "
         "whom it may replace; 0.5 passes. A model may be worse by ε, as it costs less: the authors advise "
         "0.2 where people are experts, 0.15 where they are skilled, 0.1 for crowd workers.",
-        _table(
+        scrolling_table(
             "Winning rates of models against people",
             ["Model", "People", "Advantage", "Experts, ε = 0.2", "Skilled, ε = 0.15", "Crowd, ε = 0.1"],
             rows,
@@ -195,11 +196,6 @@ def _replacements(tests: pd.DataFrame | None) -> Content:
 def _unparsed(row: Mapping[str, Any]) -> str:
     total = row["unparsed"] + row["labels"]
     return f"{whole(row['unparsed'])} ({share(row['unparsed'] / total if total else 0)})"
-
-
-def _table(caption: str, heads: list[str], rows: Sequence[Sequence[object]]) -> Markup:
-    """A table that scrolls on a narrow screen."""
-    return element("div", table(caption, heads, rows), class_="scroll")
 
 
 def _money(value: float) -> str:
