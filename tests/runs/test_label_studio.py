@@ -1,29 +1,25 @@
-"""Questions go to Label Studio and come back: as files, and through a server that answers like a real one."""
+"""Questions become tasks of Label Studio, and label files of several formats are one."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from helpers.fake_label_studio import PERSONAL, TOKEN, running
+from helpers.set_crowds import CLASSES, set_crowd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from annotmix.cli import app
+from annotmix.labels.set_texts import write_set
 from annotmix.reading import Columns, read_labels
 from annotmix.reading.values import as_ids
-from annotmix.runs import label_studio, label_studio_api, label_studio_exchange
-from annotmix.runs.fit import fit
-from annotmix.runs.label_studio import TaskForm, make_tasks
-from annotmix.runs.label_studio_api import LabelStudio, RefusedError
-from annotmix.runs.label_studio_exchange import STATE, push
-from annotmix.runs.request import Request
+from annotmix.runs import label_studio
+from annotmix.runs.folder import RunFolder
+from annotmix.runs.label_studio import TaskForm, as_text, make_tasks
 from annotmix.runs.suggest import suggest
 
 SAMPLES = Path(__file__).parents[1] / "reading" / "samples" / "label_studio"
@@ -32,24 +28,6 @@ runner = CliRunner()
 
 def run(*arguments):
     return runner.invoke(app, [str(argument) for argument in arguments])
-
-
-@pytest.fixture
-def copied(finished, tmp_path):
-    return shutil.copytree(finished[0], tmp_path / "run")
-
-
-@pytest.fixture
-def studio(monkeypatch):
-    """A fake server with the token in the environment, and no waiting."""
-    monkeypatch.setenv(label_studio_api.TOKEN, TOKEN)
-    monkeypatch.setattr(label_studio_api.time, "sleep", lambda seconds: None)
-    with running() as (url, state):
-        yield url, state
-
-
-def server(url, token=TOKEN, waited=None):
-    return LabelStudio(url, token, wait=(lambda s: None) if waited is None else waited.append, timeout=5)
 
 
 def triples(labelled):
@@ -84,19 +62,6 @@ def test_a_task_has_the_item_the_question_and_the_prediction(finished):
     assert result["value"] == {"choices": [found.items.loc[item, "label"]]}
     assert 'value="$features"' in tasks.config()
     assert all(f'<Choice value="{name}"/>' in tasks.config() for name in "abc")
-
-
-@pytest.fixture(scope="module")
-def moods(tmp_path_factory):
-    """A run of an export of Label Studio whose texts are longer than those of the report."""
-    folder = tmp_path_factory.mktemp("moods")
-    tasks = json.loads((SAMPLES / "text_JSON.json").read_text("utf-8"))
-    for task in tasks:
-        task["data"]["text"] += " and so on" * 50
-    (folder / "old.json").write_text(json.dumps(tasks), "utf-8")
-    request = Request((folder / "old.json",), folder / "run", label="mood", model="logistic")
-    fit(request, lambda line: None, progress=False)
-    return folder
 
 
 def test_texts_are_whole_while_the_files_are_those_of_the_run(moods, tmp_path):
@@ -159,6 +124,50 @@ def test_a_filled_table_comes_back(problem, finished, tmp_path):
     labelled = read_labels([problem / "labels.csv", tmp_path / "ask.csv"])
     assert triples(labelled) - before == {(item, "w0", "b") for item in table["item"][:4]}
     assert not labelled.unparsed  # questions without an answer are no answers
+
+
+def test_items_with_several_classes(tmp_path):
+    true, sets = set_crowd(60, 5, 3)
+    labels = sets.to_long()
+    labels["labels"] = labels["labels"].map(write_set)
+    labels.to_csv(tmp_path / "labels.csv", index=False)
+    features = pd.DataFrame(
+        true.astype(float), index=pd.Index(sets.items, name="item"), columns=list("ABCDE")
+    )
+    features.to_csv(tmp_path / "items.csv")
+    done = run(
+        "fit", tmp_path / "labels.csv", "--features", tmp_path / "items.csv", "--multi-label", "--model",
+        "logistic", "--out", tmp_path / "run", "-q",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    items = RunFolder(tmp_path / "run").findings().items
+    asked = pd.DataFrame({"item": items.index[:10], "annotator": "new"})
+    tasks = make_tasks(tmp_path / "run", asked)
+    assert 'choice="multiple"' in tasks.config()
+    assert tasks.classes == list(CLASSES)
+    for task in tasks.tasks:
+        (result,) = task["predictions"][0]["result"]
+        found = items.loc[task["data"]["annotmix_item"], "label"]
+        assert write_set(result["value"]["choices"]) == found
+        task |= {"id": 0, "annotations": [{"id": 1, "completed_by": 9, "result": [result]}]}
+    (tmp_path / "new.json").write_text(as_text(tasks.tasks), "utf-8")
+    joined = read_labels([tmp_path / "labels.csv", tmp_path / "new.json"], columns=Columns(several=True)).sets
+    answers = joined.to_long().query("annotator == '9'")
+    assert len(answers)
+    assert (answers["labels"].map(write_set) == items["label"].loc[answers["item"]].to_numpy()).all()
+
+
+def test_a_table_with_one_row_per_class_and_an_export(tmp_path):
+    rows = [("t1", "7", "x"), ("t1", "7", "y"), ("t2", "7", "x")]
+    pd.DataFrame(rows, columns=["item", "annotator", "label"]).to_csv(tmp_path / "old.csv", index=False)
+    answer = {"from_name": "label", "type": "choices", "value": {"choices": ["y", "z"]}}
+    own = {"id": 1, "completed_by": 7, "result": [answer], "updated_at": "2027-01-01T00:00:00Z"}
+    task = {"id": 1, "data": {"annotmix_item": "t2"}, "annotations": [own]}
+    (tmp_path / "new.json").write_text(json.dumps([task]), "utf-8")
+    for order in (["old.csv", "new.json"], ["new.json", "old.csv"]):
+        sets = read_labels([tmp_path / name for name in order], columns=Columns(several=True)).sets
+        found = {(row.item, row.annotator, frozenset(row.labels)) for row in sets.to_long().itertuples()}
+        assert found == {("t1", "7", frozenset("xy")), ("t2", "7", frozenset("yz"))}
 
 
 # ---------------------------------------------------------------- files of different formats
@@ -249,254 +258,3 @@ def test_new_answers_about_images_join_the_old_ones(data_file, tmp_path):
     assert before < after
     assert len(after - before) == 60
     assert {own[0] for own in after} == {own[0] for own in before}
-
-
-# ---------------------------------------------------------------- push and pull
-
-
-def test_push_annotate_pull_fit(studio, moods, tmp_path):
-    url, state = studio
-    state.add_project(config='<View><Text name="words" value="$body"/><Choices name="mood" toName="words">'
-                      '<Choice value="good"/><Choice value="bad"/></Choices></View>')  # fmt: skip
-    folder = shutil.copytree(moods / "run", tmp_path / "run")
-    arguments = ("push", folder, "--url", url, "--project", 1, "--budget", 2)
-    done = run(*arguments)
-    assert done.exit_code == 0, done.output
-    n = len(state.items(1))
-    assert f"{n} tasks sent" in done.stdout
-    assert all(task["data"]["body"].endswith("and so on") for task in state.tasks[1])  # the project's field
-    assert f"0 tasks sent; {n} were in the project already" in run(*arguments).stdout
-    assert (
-        "has no annotations yet"
-        in run("pull", "--url", url, "--project", 1, "--out", tmp_path / "x.json").stderr
-    )
-    state.annotate(1, "bad", 3, question="mood")
-    done = run("pull", "--url", url, "--project", 1, "--out", tmp_path / "new.json", "--json")
-    assert json.loads(done.stdout)["annotations"] == n
-    labelled = read_labels([moods / "old.json", tmp_path / "new.json"], columns=Columns(label="mood"))
-    assert {own for own in triples(labelled) if own[1] == "3" and own[0] in state.items(1)} == {
-        (item, "3", "bad") for item in state.items(1)
-    }
-    done = run(
-        "fit",
-        moods / "old.json",
-        tmp_path / "new.json",
-        "--label",
-        "mood",
-        "--model",
-        "logistic",
-        "--out",
-        tmp_path / "again",
-    )
-    assert done.exit_code == 0, done.output
-    done = run("pull", "--url", url, "--project", 1, "--out", tmp_path / "named.json", "--emails")
-    assert "bea@example.org" in set(read_labels([tmp_path / "named.json"]).annotations.annotators)
-
-
-def test_without_questions_nothing_is_sent(studio, finished, copied):
-    url, state = studio
-    with pytest.raises(ValueError, match="nothing to ask"):
-        push(copied, server(url), finished[1].suggestions.head(0))
-    assert state.requests == []
-
-
-def test_a_new_project_is_used_again(studio, copied):
-    url, state = studio
-    assert "Project 1 is new" in run("push", copied, "--url", url, "--budget", 3).stdout
-    assert run("push", copied, "--url", url, "--budget", 5).exit_code == 0
-    assert len(state.projects) == 1
-    assert len(state.items(1)) == len(set(state.items(1))) == 5
-    assert state.projects[1]["parsed_label_config"]["label"]["labels"] == ["a", "b", "c"]
-
-
-@pytest.mark.parametrize(
-    "failure", [("/import", "lose"), ("/import", 502), ("/import", 429, {"Retry-After": "7"})]
-)
-def test_a_lost_answer_sends_nothing_twice(studio, finished, copied, failure):
-    url, state = studio
-    state.failures.append(failure)
-    waited: list[float] = []
-    asked = finished[1].suggestions.head(8)
-    push(copied, server(url, waited=waited), asked)
-    assert sorted(state.items(1)) == sorted(asked["item"])
-    assert waited == [7.0 if failure[1] == 429 else label_studio_exchange.SETTLED]
-
-
-@pytest.mark.parametrize("ending", ["/api/projects/", "/import"])
-def test_a_killed_push_continues(studio, finished, copied, monkeypatch, ending):
-    """The process dies between a request and its answer; the next one makes nothing a second time."""
-    url, state = studio
-    monkeypatch.setattr(label_studio_exchange, "BATCH", 3)
-    asked = finished[1].suggestions.head(8)
-    dying = server(url)
-    send = dying._once
-
-    def die(method, address, body, authorisation):
-        answer = send(method, address, body, authorisation)
-        if method == "POST" and address.endswith(ending):
-            raise KeyboardInterrupt
-        return answer
-
-    monkeypatch.setattr(dying, "_once", die)
-    with pytest.raises(KeyboardInterrupt):
-        push(copied, dying, asked)
-    pushed = push(copied, server(url), asked)
-    assert len(state.projects) == 1
-    assert sorted(state.items(1)) == sorted(asked["item"])
-    assert (pushed.sent, pushed.known) == ((5, 3) if ending == "/import" else (8, 0))
-
-
-def test_a_killed_process_continues(studio, copied):
-    """The same with a process that is really killed, while the server does what it was asked."""
-    url, state = studio
-    code = (
-        "import os, sys; from pathlib import Path; from annotmix.runs import label_studio_exchange as e\n"
-        "from annotmix.runs.label_studio_api import connect; from annotmix.runs.suggest import suggest\n"
-        "s = connect(sys.argv[2]); old = s._once\n"
-        "def once(method, address, *more):\n"
-        "    answer = old(method, address, *more)\n"
-        "    if address.endswith('/import'): os.kill(os.getpid(), 9)\n"
-        "    return answer\n"
-        "s._once = once; e.BATCH = 3; run = Path(sys.argv[1]); e.push(run, s, suggest(run, 7)[0])\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code, str(copied), url], capture_output=True, timeout=120)
-    assert done.returncode == -9, done.stderr
-    assert len(json.loads((copied / STATE).read_text("utf-8"))["projects"][url]["sending"]) == 3
-    assert run("push", copied, "--url", url, "--budget", 7).exit_code == 0
-    assert len(state.projects) == 1
-    assert len(state.items(1)) == len(set(state.items(1))) == 7
-
-
-def test_a_project_must_have_the_question_and_the_choices(studio, finished, copied):
-    url, state = studio
-    state.add_project()  # with the classes of the recorded one
-    asked = finished[1].suggestions.head(2)
-    with pytest.raises(ValueError, match="lacks the choices 'a', 'b', 'c'"):
-        push(copied, server(url), asked, project=1)
-    with pytest.raises(ValueError, match=r"none called 'lable'.*'label'"):
-        push(copied, server(url), asked, project=1, form=TaskForm(question="lable"))
-    with pytest.raises(ValueError, match="has no project 5"):
-        push(copied, server(url), asked, project=5)
-    assert state.items(1) == []
-
-
-# ---------------------------------------------------------------- the token
-
-
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 500, 302])
-@pytest.mark.parametrize("path", ["/api/projects/1", "/import"])
-def test_the_token_is_in_no_message(studio, finished, copied, status, path):
-    """The server puts the token into its answers."""
-    url, state = studio
-    choices = "".join(f'<Choice value="{name}"/>' for name in "abc")
-    state.add_project(config=f'<Text name="t" value="$t"/><Choices name="label">{choices}')
-    headers = {"Location": "http://127.0.0.1:9/elsewhere"}
-    state.failures += [(path, status, headers)] * 10
-    with pytest.raises((ValueError, OSError)) as wrong:
-        push(copied, server(url), finished[1].suggestions.head(2), project=1)
-    assert str(status) in str(wrong.value) or "has no project 1" in str(wrong.value)
-    assert TOKEN not in str(wrong.value)
-    assert not any(TOKEN.encode() in own.read_bytes() for own in copied.rglob("*") if own.is_file())
-
-
-def test_commands_do_not_print_the_token(studio, copied):
-    url, state = studio
-    state.failures += [("/api/projects/", 401)]
-    wrong = run("push", copied, "--url", url, "--budget", 2)
-    assert wrong.exit_code == 1
-    assert wrong.stderr.count("Error: ") == 1
-    assert "Account & Settings" in wrong.stderr
-    assert TOKEN not in wrong.output
-
-
-def test_reading_is_tried_again(studio):
-    url, state = studio
-    state.add_project()
-    state.failures += [("/1", 503), ("/1", "lose"), ("/1", 429, {"Retry-After": "3"})]
-    waited: list[float] = []
-    assert server(url, waited=waited).project(1)["id"] == 1
-    assert waited == [1.0, 2.0, 3.0]
-    state.failures += [("/1", 503)] * 5
-    with pytest.raises(RefusedError, match="answers 503"):
-        server(url).project(1)
-
-
-def test_a_personal_token_is_exchanged_and_renewed(studio):
-    url, state = studio
-    state.add_project()
-    personal = server(url, PERSONAL)
-    assert personal.project(1)["id"] == 1
-    assert state.authorisations[-1] == "Bearer access0"
-    state.access.append("another")  # the first one has expired
-    assert personal.project(1)["id"] == 1
-    assert state.authorisations[-1] == "Bearer access2"
-    with pytest.raises(RefusedError, match="does not accept the token") as refused:
-        server(url, "wrong.personal.token").project(1)
-    assert "wrong.personal" not in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("url", "match"),
-    [
-        ("http://labels.example.org", "in the clear"),
-        ("ftp://labels.example.org", "expected an address"),
-        ("https://", "expected an address"),
-        ("https://me:secret@labels.example.org", "without a name and a password"),
-        ("https://labels.example.org/?token=x", "alone, without"),
-        ("http://127.0.0.1.example.org", "in the clear"),
-        ("https://a:b", "expected an address"),
-    ],
-)
-def test_the_token_goes_to_safe_addresses_only(url, match):
-    with pytest.raises(ValueError, match=match) as wrong:
-        LabelStudio(url, TOKEN)
-    assert "secret" not in str(wrong.value)
-    assert TOKEN not in str(wrong.value)
-
-
-def test_without_a_token_nothing_is_sent(monkeypatch, copied):
-    monkeypatch.delenv(label_studio_api.TOKEN, raising=False)
-    wrong = run("push", copied, "--url", "http://127.0.0.1:9")
-    assert "LABEL_STUDIO_API_KEY" in wrong.stderr
-    monkeypatch.setenv(label_studio_api.TOKEN, "two words")
-    wrong = run("push", copied, "--url", "http://127.0.0.1:9")
-    assert "two words" not in wrong.output
-    monkeypatch.setenv(label_studio_api.TOKEN, TOKEN)
-    monkeypatch.setattr(label_studio_api.time, "sleep", lambda seconds: None)
-    wrong = run("pull", "--url", "http://127.0.0.1:9", "--project", 1, "--out", copied / "x.json")
-    assert "No answer from http://127.0.0.1:9" in wrong.stderr
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    answer=st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-        lambda own: (
-            st.lists(own, max_size=3)
-            | st.dictionaries(
-                st.sampled_from(["id", "tasks", "total", "data", "results", "title", "annotmix_item", "x"]),
-                own,
-                max_size=4,
-            )
-        ),
-        max_leaves=12,
-    )
-)
-def test_strange_answers_are_refused_or_read(answer):
-    strange = LabelStudio("http://127.0.0.1:1", TOKEN, wait=lambda seconds: None)
-    strange._once = lambda *_: answer  # type: ignore[method-assign]
-    for ask in (
-        lambda: (
-            label_studio_exchange._items(strange, 1)
-            if not isinstance(answer, dict) or answer.get("total") == 0
-            else None
-        ),
-        lambda: strange.create_project("title", "<View/>"),
-        lambda: strange.export(1, [1]),
-        lambda: label_studio_exchange._fitting(answer, TaskForm(), 1) if isinstance(answer, dict) else None,
-        strange.emails,
-    ):
-        try:
-            ask()
-        except (ValueError, OSError):
-            continue
