@@ -35,7 +35,7 @@ AIMS = (
 )  # fmt: skip
 #: What earlier commits can do, too: measured several times, in turn.
 COMPARED = ("plus", "letter", "start_up", "majority_vote")
-ROUNDS = 2
+ROUNDS = 3
 Aim = tuple[str, str, str, str, float | None]
 #: Case, and the calls of `speed_cases` that it is made of.
 CASES: dict[str, list[tuple[str, Any]]] = {
