@@ -49,7 +49,7 @@ def test_true_base_refuses_the_labels_of_several_annotators():
 def test_the_base_class_has_few_members_each_explained():
     own = {name: value for name, value in vars(Approach).items() if not name.startswith("_")}
     members = ({*own} | {*inspect.get_annotations(Approach)}) - {*dir(nn.Module)}
-    assert len(members) <= 14, members
+    assert len(members) <= 15, members
     source = inspect.getsource(Approach)
     for name in members:
         described = inspect.getdoc(own[name]) if callable(getattr(Approach, name, None)) else ""

@@ -37,6 +37,8 @@ class AnnotMixPlusSets(AnnotMixPlus):
 
     perf: ClassVar[PerfDefinition | None] = None
     _committee = SigmoidCommittee
+    #: Whether a class belongs to a set, shape (S, C); labels are numbers of sets; set before `begin`.
+    members: Tensor | None = None
 
     def __init__(self, classifier: Classifier, n_annotators: int, **hyper_parameters: Any):
         super().__init__(classifier, n_annotators, **hyper_parameters)

@@ -75,8 +75,6 @@ class Approach(nn.Module):
     gold: Gold | None = None
     #: The approach for label sets, items with several classes; None where there is none.
     for_sets: ClassVar[type[Approach] | None] = None
-    #: Of such an approach: whether a class belongs to a set, shape (S, C); labels are numbers of sets.
-    members: Tensor | None = None
 
     def __init__(self, classifier: Classifier, n_annotators: int):
         super().__init__()
