@@ -88,7 +88,7 @@ def test_a_dask_dataframe_gives_the_same_as_memory(files, tmp_path):
     probability = expected.probabilities.max(axis=1).sort_index()
     np.testing.assert_allclose(result["probability"], probability, atol=1e-6)
     assert (outcome.n_labels, outcome.n_iter) == (len(annotations), expected.n_iter)
-    assert any(note.startswith("1 rows without") for note in outcome.notes)
+    assert any(note.startswith("1 row without") for note in outcome.notes)
 
 
 def test_an_interrupted_command_continues_with_the_next_round(files, tmp_path, monkeypatch):
