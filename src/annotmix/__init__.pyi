@@ -31,6 +31,7 @@ from annotmix.estimators.crowd import CrowdClassifier as CrowdClassifier
 from annotmix.labels import Agreement as Agreement
 from annotmix.labels import AlternativeTest as AlternativeTest
 from annotmix.labels import Annotations as Annotations
+from annotmix.labels import GroupOpinions as GroupOpinions
 from annotmix.labels import KindComparison as KindComparison
 from annotmix.labels import LabelSets as LabelSets
 from annotmix.labels import MultiLabelPosterior as MultiLabelPosterior
@@ -38,6 +39,7 @@ from annotmix.labels import Posterior as Posterior
 from annotmix.labels import aggregate as aggregate
 from annotmix.labels import agreement as agreement
 from annotmix.labels import alternative_test as alternative_test
+from annotmix.labels import compare_groups as compare_groups
 from annotmix.labels import compare_kinds as compare_kinds
 from annotmix.labels import dawid_skene as dawid_skene
 from annotmix.labels import hold_out as hold_out

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from annotmix.labels import Annotations, posterior
+from annotmix.labels import Annotations, compare_groups, posterior
 from annotmix.labels.soft_labels import PSEUDO_LABELS
 
 
@@ -119,3 +119,25 @@ def test_items_without_labels_and_soft_labels_as_input():
     single = posterior([["a", None], [None, "b"]]).soft_labels()
     assert np.isinf(single.pseudo_labels)
     assert single.rise == 0
+
+
+def test_groups_are_compared():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=150)
+    rows = [(n, f"old{m}", "yes" if y[n] else "no") for n in range(150) for m in range(3)]
+    rows += [(n, f"new{m}", "yes" if y[n] and n % 3 else "no") for n in range(100) for m in range(3)]
+    labels = pd.DataFrame(rows, columns=["item", "annotator", "label"])
+    groups = {f"{group}{m}": group for group in ("old", "new") for m in range(3)}
+    compared = compare_groups(labels, groups)
+    pair = compared.agreement.loc["new", "old"]
+    assert pair["n_items"] == 100
+    assert pair["within_first"] == pair["within_second"] == 1
+    differ = (y[:100] == 1) & (np.arange(100) % 3 == 0)
+    assert pair["between"] == pytest.approx(1 - differ.mean())
+    assert set(compared.items.index[: differ.sum()]) == set(np.flatnonzero(differ))
+    assert compared.items.iloc[0][["new", "old"]].tolist() == ["no", "yes"]
+    old = posterior(labels[labels["annotator"].str.startswith("old")]).soft_labels()
+    np.testing.assert_allclose(compared.soft_labels.loc["old"], old.values)
+    assert "100 common items" in repr(compared)
+    with pytest.raises(ValueError, match="two groups"):
+        compare_groups(labels, {"old0": "old"})

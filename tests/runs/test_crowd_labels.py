@@ -47,3 +47,29 @@ def test_an_export_of_nothing_is_refused(finished):
     result = run("export", finished[0])
     assert result.exit_code == 1
     assert "--onnx FILE" in result.stderr
+
+
+def test_the_soft_labels_of_groups(problem, tmp_path):
+    labels = pd.read_csv(problem / "labels.csv")
+    [column] = [name for name in labels.columns if name in ("annotator", "worker")]
+    names = sorted(labels[column].astype(str).unique())
+    table = pd.DataFrame(
+        {"annotator": names, "group": ["young" if n % 2 else "old" for n in range(len(names))]}
+    )
+    table.to_csv(tmp_path / "who.csv", index=False)
+    options = [
+        "--features",
+        problem / "items.csv",
+        "--model",
+        "logistic",
+        "--annotators",
+        tmp_path / "who.csv",
+    ]
+    made = run("fit", problem / "labels.csv", *options, "--out", tmp_path / "run", "--quiet")
+    assert made.exit_code == 0, made.output
+    assert run("export", tmp_path / "run", "--soft", tmp_path / "soft.csv").exit_code == 0
+    soft = pd.read_csv(tmp_path / "soft.csv")
+    assert soft["group"].unique().tolist() == ["all", "old", "young"]
+    by_group = soft.groupby("group")["n_labels"].sum()
+    assert by_group["old"] + by_group["young"] == by_group["all"]
+    np.testing.assert_allclose(soft.filter(like="P(").sum(axis=1), 1, atol=5e-6)

@@ -4,6 +4,7 @@ from annotmix.labels.aggregation import aggregate, majority_vote
 from annotmix.labels.agreement import Agreement, agreement
 from annotmix.labels.annotations import Annotations
 from annotmix.labels.dawid_skene import dawid_skene
+from annotmix.labels.group_opinions import GroupOpinions, compare_groups
 from annotmix.labels.heldout import hold_out
 from annotmix.labels.kind_comparison import KindComparison, compare_kinds
 from annotmix.labels.label_sets import LabelSets
@@ -15,6 +16,7 @@ __all__ = [
     "Agreement",
     "AlternativeTest",
     "Annotations",
+    "GroupOpinions",
     "KindComparison",
     "LabelSets",
     "MultiLabelPosterior",
@@ -22,6 +24,7 @@ __all__ = [
     "aggregate",
     "agreement",
     "alternative_test",
+    "compare_groups",
     "compare_kinds",
     "dawid_skene",
     "hold_out",

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from annotmix._common.files import write_text
 from annotmix._common.spreadsheet import to_csv
+from annotmix.labels.group_opinions import compare_groups
+from annotmix.labels.kinds import UNKNOWN
+from annotmix.labels.posterior import Posterior
 from annotmix.labels.soft_labels import SoftLabels
+from annotmix.runs.findings import Findings
 from annotmix.runs.folder import RunFolder
 
 
 def write_soft_labels(run: Path, out: Path) -> tuple[int, SoftLabels]:
     """Write the labels that the crowd of a run would give its items to a CSV file.
+
+    Where the table of annotators (--annotators FILE) names groups, or else kinds, the file has the labels
+    that each of them would give, too.
 
     Returns
     -------
@@ -21,10 +29,37 @@ def write_soft_labels(run: Path, out: Path) -> tuple[int, SoftLabels]:
         Number of items.
     SoftLabels
     """
-    (model,) = RunFolder(run).read("model")
-    soft: SoftLabels = model.posterior_.soft_labels()
-    write_text(out, to_csv(soft_table(soft)))
+    posterior, findings = RunFolder(run).read("posterior", "findings")
+    if not isinstance(posterior, Posterior):
+        raise ValueError("--soft needs one class per item; this run learnt items with several classes.")
+    soft: SoftLabels = posterior.soft_labels()
+    table = soft_table(soft)
+    if groups := _groups(findings):
+        a = posterior.annotations
+        group = np.array([groups.get(str(name), "") for name in a.annotators], dtype=object)
+        compared = compare_groups(a, dict(zip(a.annotators.tolist(), group, strict=True)))
+        own = compared.soft_labels.rename(columns="P({})".format).reset_index()
+        counts = {
+            name: a.keep((group == name)[a.annotator]).labels_per_item for name in own["group"].unique()
+        }
+        own["n_labels"] = np.concatenate(list(counts.values()))
+        table.insert(0, "group", "all")
+        table = pd.concat([table, own[[*table.columns]]])
+    write_text(out, to_csv(table))
     return len(soft.values), soft
+
+
+def _groups(findings: Findings) -> dict[str, str]:
+    """The group of each annotator, or else the kind; empty unless there are two."""
+    crowd = findings.kinds.get("crowd")
+    if crowd is None:
+        return {}
+    counted = crowd[crowd["annotator"].isin(findings.annotators.index)]
+    for column, nothing in (("group", ""), ("kind", UNKNOWN)):
+        known = counted[counted[column] != nothing]
+        if known[column].nunique() > 1:
+            return dict(zip(known["annotator"], known[column], strict=True))
+    return {}
 
 
 def soft_table(soft: SoftLabels) -> pd.DataFrame:
