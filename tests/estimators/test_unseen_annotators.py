@@ -267,7 +267,7 @@ def test_unknown_names_are_refused_unless_one_says_so(both):
         clf.predict_annotator_perf(X, ["new", "x"], annotator_features=NEW)
     with pytest.raises(ValueError, match='unseen must be "error" or "population", found \'mean\''):
         clf.predict_annotator_perf(X, unseen="mean")
-    with pytest.raises(ValueError, match=r"'annotator_features' lacks 1 columns .* 'years'"):
+    with pytest.raises(ValueError, match=r"'annotator_features' lacks 1 column .* 'years'"):
         clf.predict_annotator_perf(X, annotator_features=NEW.drop(columns="years"))
     plain, _ = fitted(annotator_features=None, max_epochs=1)
     with pytest.raises(ValueError, match="trained without it: pass it to fit"):

@@ -146,11 +146,11 @@ def _gaps(results: Results) -> list[str]:
     present = results.datasets
     if absent := [entry.label for entry in study.datasets if entry.label not in present]:
         notes.append(f"Without runs in the store, so not shown: {', '.join(absent)}.")
-    count = results.runs.groupby(["dataset", "approach"]).size().to_dict()
+    done = results.runs.groupby(["dataset", "approach"]).size().to_dict()
     gaps = []
     for dataset in present:
         expected = [entry.label for entry in study.approaches if entry.takes(dataset)]
-        seeds = {label: count.get((dataset, label), 0) for label in expected}
+        seeds = {label: done.get((dataset, label), 0) for label in expected}
         least, most = min(seeds.values()), max(seeds.values())
         if most < len(study.seeds):
             count_text = f"{least} to {most}" if least < most else f"{most}"

@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import pickle
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -230,6 +231,10 @@ def _work(rank: int, n: int, kind: str, rendezvous: str, packed: bytes, errors: 
         work(Processes(together=True), device, *args)
     except (ValueError, ArithmeticError) as error:
         errors.put(error)
+    # all is written; at the end of Python, threads of the connection abort the process now and then
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def is_stale() -> bool:
