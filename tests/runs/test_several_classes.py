@@ -109,6 +109,14 @@ def test_fit_writes_files_that_every_command_reads(crowd_run, files):
     check_run(out, files)
 
 
+@pytest.mark.parametrize("command", [["review"], ["export", "--soft", "soft.csv"]])
+def test_commands_for_one_class_per_item_refuse_in_one_line(crowd_run, command):
+    name, *options = command
+    result = runner.invoke(app, [name, str(crowd_run[0]), *options])
+    assert result.exit_code == 1
+    assert "is for one class per item, and this run has several" in result.stderr
+
+
 def test_suggest_refuses_in_one_line(crowd_run):
     result = runner.invoke(app, ["suggest", str(crowd_run[0])])
     assert result.exit_code == 1

@@ -107,6 +107,11 @@ class Index:
     """
 
     def __init__(self, findings: Findings):
+        if findings.several is not None:
+            raise ValueError(
+                "annotmix review is for one class per item, and this run has several. Correct its items in a "
+                "table of true classes, and learn them with annotmix fit --multi-label --gold FILE."
+            )
         items, labels = findings.items, findings.labels
         self.findings = findings
         self.items = [str(name) for name in items.index]

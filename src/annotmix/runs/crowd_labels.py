@@ -11,7 +11,6 @@ from annotmix._common.files import write_text
 from annotmix._common.spreadsheet import to_csv
 from annotmix.labels.group_opinions import compare_groups
 from annotmix.labels.kinds import UNKNOWN
-from annotmix.labels.posterior import Posterior
 from annotmix.labels.soft_labels import SoftLabels
 from annotmix.runs.findings import Findings
 from annotmix.runs.folder import RunFolder
@@ -29,9 +28,9 @@ def write_soft_labels(run: Path, out: Path) -> tuple[int, SoftLabels]:
         Number of items.
     SoftLabels
     """
+    if RunFolder(run).findings().several is not None:
+        raise ValueError("--soft is for one class per item, and this run has several.")
     posterior, findings = RunFolder(run).read("posterior", "findings")
-    if not isinstance(posterior, Posterior):
-        raise ValueError("--soft needs one class per item; this run learnt items with several classes.")
     soft: SoftLabels = posterior.soft_labels()
     table = soft_table(soft)
     if groups := _groups(findings):
