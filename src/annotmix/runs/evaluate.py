@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from annotmix._common.files import link_or_copy
-from annotmix._common.words import count, some
+from annotmix._common.words import some
 from annotmix.labels.annotations import ROUNDING, Annotations
 from annotmix.labels.dawid_skene import dawid_skene
 from annotmix.labels.metrics import perf_auroc
@@ -20,7 +20,7 @@ from annotmix.reading import Columns, read_truth
 from annotmix.reading.label_files import read_true_sets
 from annotmix.runs.conclusions import out_of_fold
 from annotmix.runs.evaluate_sets import score_sets
-from annotmix.runs.findings import Findings, is_gold, label_weights
+from annotmix.runs.findings import Findings, is_gold, items_to_score, label_weights
 from annotmix.runs.folder import RunFolder
 from annotmix.runs.kind_tables import with_real_accuracy
 from annotmix.runs.result_columns import make_table
@@ -105,30 +105,12 @@ def score(findings: Findings, truth: Mapping[str, str]) -> Findings:
 
 def _known(findings: Findings, truth: Mapping[str, str]) -> tuple[pd.Series, list[str]]:
     """True labels of items of the run whose true class was not learnt, and notes about the others."""
-    items, notes = findings.items, []
-    known = [item for item in truth if item in items.index]
-    if not known:
-        raise ValueError(
-            f"None of the {len(truth)} items with a true label is an item of the run. True labels are about "
-            f"{some(list(truth))}, the run about {some(list(items.index))}."
-        )
-    if len(known) < len(truth):
-        lost = [item for item in truth if item not in items.index]
-        notes.append(
-            f"The run does not know the items of {len(lost)} of {count(len(truth), 'true label')}: "
-            f"{some(lost)}."
-        )
+    kept, notes = items_to_score(findings.items, truth, "true label")
     if unknown := sorted(set(truth.values()) - set(findings.classes)):
         notes.append(
             f"True labels that no annotator ever gave; they count as wrong everywhere: {some(unknown)}."
         )
-    gold = set(items.index[is_gold(items)])
-    if n_gold := sum(item in gold for item in known):
-        notes.append(
-            f"The scores leave out {n_gold} of {count(len(known), 'item')} with a true label: gold, whose "
-            "true class was learnt."
-        )
-    return pd.Series({item: truth[item] for item in known if item not in gold}, dtype=object), notes
+    return pd.Series({item: truth[item] for item in kept}, dtype=object), notes
 
 
 def _classifier(findings: Findings, right: NDArray[np.bool_], learnt: NDArray[np.bool_]) -> dict[str, float]:

@@ -13,7 +13,7 @@ from annotmix.labels.label_sets import Bools
 from annotmix.labels.metrics import set_scores
 from annotmix.labels.set_texts import write_set
 from annotmix.runs.conclusions import out_of_fold
-from annotmix.runs.findings import Findings, is_gold
+from annotmix.runs.findings import Findings, items_to_score
 from annotmix.runs.result_columns import make_table
 from annotmix.runs.set_findings import members_of
 
@@ -68,24 +68,11 @@ def _known(
     findings: Findings, truth: Mapping[str, tuple[str, ...]], names: list[str]
 ) -> tuple[list[str], Bools, list[str]]:
     """Items of the run with a true set that was not learnt, these sets, and notes about the others."""
-    items, notes = findings.items, []
-    known = [item for item in truth if item in items.index]
-    if not known:
-        raise ValueError(
-            f"None of the {len(truth)} items with true classes is an item of the run. True classes are about "
-            f"{some(list(truth))}, the run about {some(list(items.index))}."
-        )
-    if len(known) < len(truth):
-        lost = [item for item in truth if item not in items.index]
-        notes.append(f"{len(lost)} of {len(truth)} true sets are about unknown items: {some(lost)}.")
+    kept, notes = items_to_score(findings.items, truth, "true set")
     unknown = sorted({name for own in truth.values() for name in own} - set(names))
     if unknown:
         raise ValueError(
             f"The truth names classes that no annotator ever chose: {some(unknown)}. Known classes are "
             f"{some(names)}; leave these items out, or correct the names."
         )
-    gold = set(items.index[is_gold(items)])
-    kept = [item for item in known if item not in gold]
-    if len(kept) < len(known):
-        notes.append(f"{len(known) - len(kept)} items are gold and are left out of the scores.")
     return kept, members_of([write_set(truth[item]) for item in kept], names), notes

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from annotmix._common.words import count, some
 from annotmix.runs.confusion_matrices import ConfusionMatrices
 from annotmix.runs.crowd_agreement import CrowdAgreement
 from annotmix.runs.set_findings import SetFindings
@@ -128,6 +129,30 @@ def is_gold(items: pd.DataFrame) -> NDArray[np.bool_]:
         return np.zeros(len(items), dtype=bool)
     gold = items["gold"]
     return np.asarray(gold.notna() & ~gold.isin([False, ""]), dtype=bool)
+
+
+def items_to_score(items: pd.DataFrame, truth: Mapping[str, Any], what: str) -> tuple[list[str], list[str]]:
+    """Items whose truth is known and was not learnt, and notes about the others; `items` as `Findings.items`.
+
+    `what` is the name of one truth, such as "true label".
+    """
+    known, notes = [item for item in truth if item in items.index], list[str]()
+    if not known:
+        raise ValueError(
+            f"None of the {len(truth)} items with a {what} is an item of the run. The {what}s are about "
+            f"{some(list(truth))}, the run about {some(list(items.index))}."
+        )
+    if lost := [item for item in truth if item not in items.index]:
+        notes.append(
+            f"The run does not know the items of {len(lost)} of {count(len(truth), what)}: {some(lost)}."
+        )
+    gold = set(items.index[is_gold(items)])
+    if n_gold := sum(item in gold for item in known):
+        notes.append(
+            f"The scores leave out {n_gold} of {count(len(known), 'item')} with a {what}: gold, whose "
+            "true class was learnt."
+        )
+    return [item for item in known if item not in gold], notes
 
 
 def least_sure(items: pd.DataFrame) -> pd.DataFrame:
